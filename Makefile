@@ -1,0 +1,42 @@
+# One command each: make serve | make test | make check | make bench
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PORT   ?= 5006
+
+.PHONY: setup serve test check bench browser examples constraints clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/make-venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,dev,distributed]'
+	@touch $@
+
+serve: setup
+	$(BIN)/calibdash serve example_data --port $(PORT)
+
+browser:
+	@sh tools/find-chromium
+
+test: setup browser
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m benchmarks $(ARGS)
+
+examples: setup
+	$(BIN)/python example_data/make.py
+
+# Writes the versions of a working .venv as the new pins.
+constraints: setup
+	$(BIN)/pip freeze --exclude-editable --exclude calibdash | sed 's/ @.*//' > constraints.txt
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

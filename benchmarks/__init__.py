@@ -1,0 +1,1 @@
+"""Benchmarks: speed, memory and accuracy, as ratios within one run."""

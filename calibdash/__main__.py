@@ -1,0 +1,5 @@
+"""``python -m calibdash``."""
+
+from calibdash.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The dashboard's pages: thin views over state and pure plot functions."""

@@ -1,0 +1,1 @@
+"""What a session has chosen; knows nothing of how it is shown."""

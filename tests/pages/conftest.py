@@ -1,0 +1,73 @@
+"""A server on a free port and a real Chromium that notices every error and every foreign request."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Page
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, object]:
+    chromium = shutil.which("chromium")
+    if chromium is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    return {"executable_path": chromium, "args": FLAGS}
+
+
+@contextmanager
+def serving(*folders: Path) -> Iterator[str]:
+    """The address of the real program, served on a free port."""
+    command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        said = []
+        while not (found := re.search(r"http://localhost:\d+", "".join(said[-1:]))):
+            said.append(server.stderr.readline())
+            assert said[-1], f"the server stopped: {said}"
+        yield found[0]
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+        server.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def site(examples: Path) -> Iterator[str]:
+    with serving(examples) as address:
+        yield address
+
+
+@pytest.fixture
+def watched(page: Page) -> Iterator[Page]:
+    """A page whose errors and requests to other hosts fail the test."""
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: wrong.append(request.url) if _foreign(request.url) else None)
+    yield page
+    assert not wrong
+
+
+def _foreign(url: str) -> bool:
+    return urlparse(url).scheme in ("http", "https", "ws", "wss") and urlparse(url).hostname != "localhost"
