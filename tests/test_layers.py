@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from calibdash.cli.main import COMMANDS
+
 PACKAGE = Path(__file__).parents[1] / "calibdash"
 # From the ground up; a layer may import itself and what stands below it.
 LAYERS = ["errors", "units", "data", "models", "planning evaluation reports", "runs", "state", "pages", "app cli"]
@@ -67,7 +69,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert not loaded & {"tensorflow", "panel", "pandas", "duckdb", "numpy"}
 
 
-@pytest.mark.parametrize("command", ["check", "import", "encounters", "simulate", "serve"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_commands_help_without_tensorflow(command: str) -> None:
     loaded = modules_after(f"from calibdash.cli.main import run\nassert run(['{command}', '--help']) == 0")
     assert "tensorflow" not in loaded

@@ -17,6 +17,8 @@ COMMANDS = {
     "check": ("calibdash.cli.check:check", "What is in a network folder, and what is wrong with it."),
     "import": ("calibdash.cli.importing:import_files", "Turn other people's files into our tables."),
     "encounters": ("calibdash.cli.encounters:encounters", "Find colocations in raw measurements."),
+    "fit": ("calibdash.cli.fit:fit", "The calibration of every sensor, with its uncertainty."),
+    "calibrate": ("calibdash.cli.calibrate:calibrate", "Calibrate raw readings with a fit."),
     "simulate": ("calibdash.cli.simulate:simulate", "Make data with known truth, to try things out."),
     "serve": ("calibdash.cli.serve:serve", "Open the dashboard."),
 }

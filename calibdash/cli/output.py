@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -67,20 +68,34 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
-    """A function that takes the share done (0–1); a bar appears once the work has lasted a second."""
+def progress_bar(title: str) -> Iterator[Callable[..., None]]:
+    """A function that takes the share done (0–1) and the stage; a bar appears once the work has lasted a second."""
     console = talk()
     started = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=1.0)
 
-    def show(share: float) -> None:
+    def show(share: float, stage: str = "") -> None:
         if console.is_terminal and time.monotonic() - started > 1 and not bar.live.is_started:
             bar.start()
-        bar.update(task, completed=share)
+        bar.update(task, completed=share, description=f"{title} {stage}".rstrip())
 
     try:
         yield show
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
+
+
+@contextmanager
+def native_silence() -> Iterator[None]:
+    """Nothing that native code writes to stderr is seen: TensorFlow greets before it reads its own log level."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+from calibdash.data.database import scratch_database
 from calibdash.data.encounters_sql import (
     COVARIATES,
     Search,
@@ -25,7 +24,6 @@ from calibdash.data.measurements_sql import MICROSECONDS_PER_HOUR, load_measurem
 from calibdash.data.problems import Place, Problem, raise_errors, shorten, warning
 from calibdash.errors import CalibdashError
 
-MEMORY_LIMIT = "1500MB"  # of DuckDB's buffers; the rest waits on disk
 LONGEST_DISTANCE_M = 100_000.0  # up to here chord and geodesic agree to 1e-6
 LONGEST_HOURS = 8766.0
 LARGEST_VALUE = 1e9
@@ -105,11 +103,11 @@ def find_encounters(
     mobile stands there, whatever its rows say; all others need a position in each row.
     progress: called with the share done, from 0 to 1; an exception it raises ends the search.
 
-    The file is read once, in pieces; what does not fit in ``MEMORY_LIMIT`` waits in a temporary folder.
+    The file is read once, in pieces; what does not fit in memory waits in a temporary folder.
     """
     report = progress or (lambda _: None)
     search = options.search
-    with tempfile.TemporaryDirectory(prefix="calibdash-encounters-") as folder, closing(_connect(folder)) as connection:
+    with scratch_database() as connection:
         report(0.0)
         loaded = load_measurements(connection, measurements, zone, lambda done: report(_READING_SHARE * done))
         raise_errors(loaded.problems)
@@ -120,22 +118,6 @@ def find_encounters(
         covariates = tuple(name for name in COVARIATES if name in loaded.columns)
         means = read_means(connection, search, origin, covariates)
     return Encounters(_with_times(means, is_hours=loaded.is_hours), problems)
-
-
-def _connect(folder: str) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "memory_limit": MEMORY_LIMIT,
-            "temp_directory": folder,
-            "preserve_insertion_order": False,  # rows carry their number; streams need not wait for each other
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,  # a name in a query is a table, never a Python variable
-        },
-    )
-    connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    return connection
 
 
 def _fixed_positions(sensors: pd.DataFrame | None) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from calibdash.data import labels as label_rules
 from calibdash.data import parse
 from calibdash.data.files import SUFFIXES
 from calibdash.data.labels import LabelSet
+from calibdash.data.measurements import check_measurements
 from calibdash.data.network import Clock, Network, meetings, without_path
 from calibdash.data.problems import DataError, Problem, did_you_mean, error, has_errors, raise_errors, shorten, warning
 from calibdash.data.schema import COLOCATIONS, LABELLERS, LABELS, SCHEMAS, SENSORS, Schema
@@ -90,6 +91,9 @@ def check_folder(path: Path, zone: str | None = None, references: Sequence[str] 
         found_labels, found = _check_labels(folder, zone)
         labels = None if has_errors(found) else found_labels
         problems.extend(found)
+    if "measurements" in folder.tables:
+        sensors = None if network is None else network.sensors
+        problems.extend(check_measurements(folder.tables["measurements"], sensors, zone)[1])
     return Checked(folder, network, labels, tuple(problems))
 
 

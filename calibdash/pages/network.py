@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 import pandas as pd
 import panel as pn
@@ -33,7 +34,7 @@ CARDS = {
 class NetworkPage(pn.viewable.Viewer):
     """Cards, problems, map, raster and table of the chosen folder."""
 
-    choice: Choice = param.ClassSelector(class_=Choice)
+    choice: Any = param.ClassSelector(class_=Choice, allow_None=False)
 
     @param.depends("choice.checked", "choice.failure")
     def _content(self) -> pn.Column:

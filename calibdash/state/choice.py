@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import param
 
@@ -15,7 +16,7 @@ from calibdash.errors import CalibdashError
 class Choice(param.Parameterized):
     """The folder on show and what was found in it."""
 
-    folder: Path | None = param.Selector(doc="The folder on show.")
+    folder: Any = param.Selector(doc="The folder on show.")
     checked = param.ClassSelector(class_=Checked, doc="What is in the folder; None when it cannot be read at all.")
     failure = param.String(doc="Why the folder cannot be read at all.")
 

@@ -306,7 +306,7 @@ def test_numbers_are_hours(tmp_path):
     assert found["time"].tolist() == [-1 / 6]
 
 
-def test_seven_naive_thousands_of_rows_are_fetched_in_pieces(tmp_path, monkeypatch):
+def test_naive_times_are_fetched_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr("calibdash.data.measurements_sql._ROWS_PER_FETCH", 3)
     body = "".join(f"2024-05-01 12:{minute:02d}:00,{name},20,0.3,32.5\n" for minute in range(10) for name in "ab")
     found = run(write(tmp_path / "m.csv", HEADER + body), zone="UTC").colocations

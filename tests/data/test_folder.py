@@ -187,6 +187,14 @@ def test_example_data_is_fine(examples: Path) -> None:
     assert load_labels(examples / "bees").labellers["reference"].any()
 
 
+def test_measurements_are_checked_too(tmp_path: Path) -> None:
+    path = folder(tmp_path, "0,R1,M1,1,2", sensors_csv=SENSORS)
+    (path / "measurements.csv").write_text("time,sensor,value\n0,M1,abc\n1,X9,3\n")
+    assert found(path, "not-number").places[0].row == 2
+    assert "X9" in found(path, "unknown-id").message
+    assert load_network(path).references == ("R1",)
+
+
 names = st.text(st.characters(exclude_categories=("Cs", "Cc", "Z")), min_size=1, max_size=12)
 stamps = st.datetimes(pd.Timestamp("2000-01-01"), pd.Timestamp("2026-01-01")).map(lambda t: t.replace(microsecond=0))
 values = st.floats(allow_nan=False, allow_infinity=False)

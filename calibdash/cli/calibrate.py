@@ -1,0 +1,35 @@
+"""``calibdash calibrate``: raw readings in, calibrated readings with intervals out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from calibdash.cli.options import FILE, FOLDER, zone_option
+from calibdash.cli.output import print_problems, say, talk
+from calibdash.data.files import write_table
+from calibdash.data.schema import MEASUREMENTS
+from calibdash.data.tables import load_table
+from calibdash.models.store import load
+
+COLUMNS = ["time", "sensor", "value", "calibrated", "lower", "upper"]
+
+
+@click.command()
+@click.argument("run", type=FOLDER, metavar="RUN")
+@click.argument("measurements", type=FILE, metavar="MEASUREMENTS")
+@click.option("--out", type=FILE, required=True, metavar="FILE", help="Where to write the result (.csv, .parquet).")
+@zone_option
+def calibrate(run: Path, measurements: Path, out: Path, zone: str | None) -> None:
+    """Calibrate raw MEASUREMENTS (time, sensor, value) with a run of `calibdash fit`.
+
+    The result has time, sensor, value, calibrated (the median), lower and upper: a 95 % interval of the true
+    level that includes the noise of the reading.
+    """
+    posterior = load(run)
+    table = load_table(measurements, MEASUREMENTS, zone)
+    print_problems(table.problems, talk())
+    calibrated = posterior.calibrate(table.frame)
+    write_table(calibrated[COLUMNS + [name for name in calibrated if name not in COLUMNS]], out)
+    say(f"{len(calibrated)} calibrated readings are in {out}.")

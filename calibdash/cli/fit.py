@@ -1,0 +1,100 @@
+"""``calibdash fit``: the calibration of every sensor, with its uncertainty."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import tomllib
+from pathlib import Path
+
+import click
+
+from calibdash.cli.options import DURATION, FILE, FOLDER, json_option, reference_option, zone_option
+from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, talk
+from calibdash.data.folder import load_network
+from calibdash.errors import CalibdashError
+from calibdash.models.progress import Progress
+from calibdash.models.settings import Settings
+from calibdash.runs.fit import fit_to_folder
+from calibdash.runs.folder import check_target
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option("--out", type=FOLDER, required=True, metavar="RUN", help="Folder to write the run to.")
+@click.option("--settings", "settings_file", type=FILE, metavar="FILE", help="Settings as TOML or JSON.")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, e.g. lengthscale.mobile=25d.")
+@click.option("--learn", is_flag=True, help="Learn lengthscales, kernel scales and noise from the data first.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random number.")
+@click.option("--grid", type=DURATION, default="24h", show_default=True, help="Step of calibration.csv.")
+@zone_option
+@reference_option
+@json_option
+def fit(
+    folder: Path,
+    out: Path,
+    settings_file: Path | None,
+    given: tuple[str, ...],
+    learn: bool,
+    seed: int,
+    grid: float,
+    zone: str | None,
+    references: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Fit the calibration of every sensor of the network in DIR.
+
+    RUN gets run.json, calibration.csv (time, sensor, parameter, mean, sd, median, lower, upper; true = gain x raw
+    + offset, bounds 95 %), and the posterior, which `calibdash calibrate` uses.
+    """
+    settings = read_settings(settings_file).with_values(dict(map(_pair, given)))
+    check_target(out)
+    network = load_network(folder, zone, references or None)
+    print_problems(network.problems, talk())
+    with native_silence():
+        importlib.import_module("calibdash.models.fitting")  # loads TensorFlow
+    with progress_bar("Fitting") as show:
+        posterior = fit_to_folder(
+            network,
+            settings,
+            out,
+            learn=learn,
+            seed=seed,
+            grid_hours=grid,
+            progress=lambda report: show(_share(report), f"{report.stage} {report.iteration}"),
+        )
+    for note in posterior.record.notes:
+        say(note)
+    if as_json:
+        print_json({"run": str(out), "elbo": posterior.elbo, "seconds": posterior.record.seconds})
+    say(f"The run is in {out}.")
+
+
+def read_settings(file: Path | None) -> Settings:
+    """Settings from a file; without one, the defaults."""
+    if file is None:
+        return Settings()
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+        values = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as reason:
+        hint = "Write TOML lines such as lengthscale.mobile = '25d'."
+        raise CalibdashError(f"{file} cannot be read: {reason}.", hint) from reason
+    if not isinstance(values, dict):
+        raise CalibdashError(f"{file} holds no settings.", 'Write {"lengthscale.mobile": "25d"}.')
+    return Settings.from_dict(values)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise CalibdashError(f"{text[:60]!r} is not KEY=VALUE.", "Write for example --set lengthscale.mobile=25d.")
+    return key.strip(), value.strip()
+
+
+def _share(report: Progress) -> float:
+    """The share done, by the estimated end where it is known."""
+    if report.remaining is not None and math.isfinite(report.remaining):
+        return report.seconds / max(report.seconds + report.remaining, 1e-9)
+    return report.iteration / max(report.total, 1)

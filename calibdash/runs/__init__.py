@@ -1,0 +1,1 @@
+"""Runs: what a fit or a multi-hop calculation leaves on disk."""
