@@ -1,0 +1,79 @@
+"""Fit a network: the one door to the optimisers."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from calibdash.data.network import Network
+from calibdash.models.defaults import thinned
+from calibdash.models.model import Model, assemble, read_pairs
+from calibdash.models.natural import climb, likelihood_sites, start
+from calibdash.models.outcome import conclude
+from calibdash.models.posterior import Posterior
+from calibdash.models.progress import Cancel, Report, check
+from calibdash.models.settings import Settings
+from calibdash.models.sites import Sites, marginals, posterior
+from calibdash.models.threads import one_thread
+from calibdash.models.warm import warm_marginals
+
+COARSE = 10_000  # rows of a first, thinned fit that a large one starts from
+
+
+def fit(
+    network: Network,
+    settings: Settings | None = None,
+    *,
+    seed: int = 0,
+    progress: Report | None = None,
+    cancel: Cancel | None = None,
+    warm: Posterior | None = None,
+) -> Posterior:
+    """The posterior of every sensor's calibration. Deterministic given network, settings, seed and ``warm``."""
+    began = time.perf_counter()
+    check(cancel)
+    settings = settings or Settings()
+    with one_thread():
+        model = assemble(read_pairs(network, settings), settings)
+        return fit_model(model, seed=seed, progress=progress, cancel=cancel, warm=warm, began=began)
+
+
+def fit_model(
+    model: Model,
+    *,
+    seed: int = 0,
+    progress: Report | None = None,
+    cancel: Cancel | None = None,
+    warm: Posterior | None = None,
+    began: float | None = None,
+) -> Posterior:
+    """The same for a model that is already put together."""
+    began = time.perf_counter() if began is None else began
+    if model.settings.optimiser == "adam":
+        from calibdash.models.adam import adam
+
+        return adam(model, seed=seed, progress=progress, cancel=cancel, began=began)
+    sites = first_sites(model, warm, seed, cancel)
+    done, trace = climb(model, sites, seed, progress, cancel)
+    converged = len(trace) <= model.settings.iterations
+    seconds = time.perf_counter() - began
+    return conclude(model, done.sites, done.q, seed=seed, seconds=seconds, elbo=trace, converged=converged)
+
+
+def first_sites(model: Model, warm: Posterior | None, seed: int, cancel: Cancel | None) -> Sites:
+    """Where to start: an earlier posterior, a thinned fit when there is much data, or the linearised log ratio."""
+    known = warm_marginals(model, warm) if warm is not None else None
+    if known is not None:
+        return likelihood_sites(model, *known, seed)[1]
+    if len(model.pairs.hours) <= 3 * COARSE:
+        return start(model)
+    thin = thinned(model.pairs, COARSE)
+    small = assemble(thin, model.settings, model.hyper, model.design.basis.times)
+    done, _ = climb(small, start(small), seed, cancel=cancel, tolerance=1.0)
+    kept = np.isin(model.pairs.rows, thin.rows)
+    W = np.zeros((len(kept), *done.sites.precision.shape[1:]))
+    shift = np.zeros((len(kept), done.sites.shift.shape[1]))
+    W[kept], shift[kept] = done.sites.precision, done.sites.shift
+    mean, cov = marginals(model.design, posterior(model.design, Sites(W, shift)))
+    return likelihood_sites(model, mean, cov, seed)[1]

@@ -1,0 +1,142 @@
+"""The true level of a colocation integrated out, with a prior that is flat in its logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from calibdash.models.floats import FLOAT
+
+STEPS = 4
+STEP = 1e-4
+REACH, NODES = 3.9, 29
+RESPONSE = Callable[[tf.Tensor], tf.Tensor]
+
+
+def _grid() -> tuple[np.ndarray, np.ndarray]:
+    """Trapezoid nodes of ∫dη with η = centre + width·sinh t: dense at the mode, far-reaching in the tails."""
+    t = np.linspace(-REACH, REACH, NODES)
+    return np.sinh(t), np.log(np.cosh(t) * (t[1] - t[0]))
+
+
+OFFSETS, LOG_WEIGHTS = _grid()
+
+
+def log_normal(value: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    """Log N(value; mean, variance), any shape."""
+    return -0.5 * ((value - mean) ** 2 / variance + tf.math.log(2 * np.pi * variance))
+
+
+def log_below(value: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    """Log P(N(mean, variance) ≤ value), any shape; the series for the far tail keeps its gradient."""
+    z = (value - mean) * tf.math.rsqrt(variance)
+    near = tf.maximum(z, -5.0)
+    far = tf.minimum(z, -5.0)
+    tail = -0.5 * far**2 - tf.math.log(-far) - 0.5 * np.log(2 * np.pi) + tf.math.log1p(-1 / far**2 + 3 / far**4)
+    return tf.where(z < -5.0, tail, tf.math.log(0.5 * tf.math.erfc(-near / np.sqrt(2.0))))
+
+
+def flat_for_scales(floor: tf.Tensor) -> RESPONSE:
+    """Flat in log h: log h/(h + floor).
+
+    1 for all but the lowest levels; without the floor a reading of pure noise would make every vanishing level equally
+    good and the integral infinite.
+    """
+    return lambda level: -tf.math.log1p(floor / level)
+
+
+def flat_in_readings(respond: tuple[RESPONSE, RESPONSE], floor: tf.Tensor) -> RESPONSE:
+    """Flat in the log of the noise-free readings g(h), averaged over the two: ½ Σ_side d log g/d log h.
+
+    Where calibration also shifts, a prior flat in log h would pull every offset towards lower levels; readings are
+    what no calibration can move. For pure scales this is flat in log h.
+    """
+
+    def log_prior(level: tf.Tensor) -> tf.Tensor:
+        total = tf.zeros_like(level)
+        for response in respond:
+            reading = response(level)
+            slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP)  # dg/d log h
+            positive = 0.5 * (reading + tf.sqrt(reading**2 + 4 * floor**2))
+            total += 0.5 * (tf.math.log(tf.maximum(slope, 1e-12)) - tf.math.log(positive))
+        return total
+
+    return log_prior
+
+
+def log_level_evidence(
+    values: tf.Tensor,
+    additive: tuple[tf.Tensor, tf.Tensor],
+    proportional: tuple[tf.Tensor, tf.Tensor],
+    respond: tuple[RESPONSE, RESPONSE],
+    first_guess: tuple[tf.Tensor, tf.Tensor],
+    floor: tf.Tensor,
+    log_prior: RESPONSE,
+    censored: tf.Tensor | None = None,
+) -> tf.Tensor:
+    """Log ∫ dη p(e^η) Π_side N(y; g(h), σ_a² + σ_p² g(h)²) with h = e^η and log_prior = log p, see below.
+
+    A censored reading (censored [N, 2] > 0) contributes the probability of lying at or below its value.
+    values [N, 2]; variances a side [Q, N] or [N]; respond: g of level [.., Q, N]; first_guess: two levels [Q, N]
+    → [Q, N]
+    """
+    sides = list(zip(tf.unstack(values, axis=-1), additive, proportional, respond, strict=True))
+
+    def log_joint(eta: tf.Tensor) -> tf.Tensor:
+        level = tf.exp(eta)  # [.., Q, N]
+        total = log_prior(level)
+        for index, (value, added, share, response) in enumerate(sides):
+            expected = response(level)
+            variance = added + share * expected**2
+            density = log_normal(value, expected, variance)
+            if censored is not None:
+                density = tf.where(censored[:, index] > 0, log_below(value, expected, variance), density)
+            total += density
+        return total
+
+    guides = sides
+    if censored is not None:  # a bound says little about where the level is: let the other reading find it
+        doubt = tf.unstack(1e3 * censored * (tf.reduce_sum(values**2, axis=-1, keepdims=True) + floor**2), axis=-1)
+        guides = [(value, added + more, *rest) for (value, added, *rest), more in zip(sides, doubt, strict=True)]
+    centre, width = _mode(guides, first_guess, floor)  # [Q, N], [Q, N]
+    centre, width = tf.stop_gradient(centre), tf.stop_gradient(width)
+    offsets = tf.constant(OFFSETS, FLOAT)[:, None, None]  # [K, 1, 1]
+    weights = tf.constant(LOG_WEIGHTS, FLOAT)[:, None, None]  # [K, 1, 1]
+    terms = log_joint(centre + width * offsets) + weights  # [K, Q, N]
+    return tf.reduce_logsumexp(terms, axis=0) + tf.math.log(width)  # [Q, N]
+
+
+def _mode(sides: list, first_guess: tuple[tf.Tensor, tf.Tensor], floor: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The mode of the integrand over η and its width, by scoring steps.   → [Q, N], [Q, N]"""
+    lowest = 0.3 * floor
+    information = numerator = tf.zeros_like(first_guess[0])
+    for guess, (value, added, share, response) in zip(first_guess, sides, strict=True):
+        level = tf.maximum(guess, lowest)
+        slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP * level)  # dg/dh
+        weight = slope**2 / (added + share * value**2)
+        information += weight
+        numerator += weight * guess
+    spread = tf.math.rsqrt(information)
+    eta = tf.math.log(tf.maximum(tf.maximum(numerator / information, 0.3 * spread), lowest))  # [Q, N]
+    for _ in range(STEPS):
+        score, information = _score(eta, sides)
+        eta += tf.clip_by_value(score / (information + 1e-3), -1.0, 1.0)
+        eta = tf.maximum(eta, tf.math.log(lowest))
+    _, information = _score(eta, sides)
+    return eta, tf.minimum(tf.math.rsqrt(information + 1e-12), 1.0)
+
+
+def _score(eta: tf.Tensor, sides: list) -> tuple[tf.Tensor, tf.Tensor]:
+    """First derivative in η of the log density of both readings, and its expected information.   [Q, N] → [Q, N] ×2"""
+    score = information = tf.zeros_like(eta)
+    for value, added, share, response in sides:
+        expected = response(tf.exp(eta))
+        slope = (response(tf.exp(eta + STEP)) - response(tf.exp(eta - STEP))) / (2 * STEP)  # dg/dη
+        variance = added + share * expected**2
+        change = share * expected * slope / variance  # half of d log v/dη
+        residual = value - expected
+        score += residual * slope / variance + (residual**2 / variance - 1) * change
+        information += slope**2 / variance + 2 * change**2
+    return score, information
