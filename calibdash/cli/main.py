@@ -18,7 +18,9 @@ COMMANDS = {
     "import": ("calibdash.cli.importing:import_files", "Turn other people's files into our tables."),
     "encounters": ("calibdash.cli.encounters:encounters", "Find colocations in raw measurements."),
     "fit": ("calibdash.cli.fit:fit", "The calibration of every sensor, with its uncertainty."),
+    "multihop": ("calibdash.cli.multihop:multihop", "The simpler calibration, hop by hop from the references."),
     "calibrate": ("calibdash.cli.calibrate:calibrate", "Calibrate raw readings with a fit."),
+    "reproduce": ("calibdash.cli.reproduce:reproduce", "The paper's tables beside ours."),
     "simulate": ("calibdash.cli.simulate:simulate", "Make data with known truth, to try things out."),
     "serve": ("calibdash.cli.serve:serve", "Open the dashboard."),
 }
