@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibdash.data.network import Clock
+from calibdash.data.colocations import complete_sensors
+from calibdash.data.network import Clock, Network
 from calibdash.data.simulate.air import Air, growth, inlet, make_air
 from calibdash.data.simulate.meetings import Meetings, plan_meetings
 from calibdash.data.simulate.places import sensor_table, site_of
@@ -69,6 +70,11 @@ class SimulatedNetwork:
     truth: pd.DataFrame
     scene: Scene
     meetings: Meetings
+
+    def network(self) -> Network:
+        """The network as the rest of calibdash sees it, without a way through files."""
+        colocations = self.colocations.sort_values("time", kind="stable", ignore_index=True)
+        return Network(self.recipe.name, colocations, complete_sensors(self.sensors), self.scene.clock)
 
     def calibration(self) -> pd.DataFrame:
         """True calibrations of non-references: ``time, sensor, parameter, value``, every ``truth_hours``."""
