@@ -79,7 +79,7 @@ def test_first_page_loads_no_tensorflow(examples: Path) -> None:
     loaded = modules_after(
         "from pathlib import Path\n"
         "from calibdash.pages.site import build\n"
-        "from calibdash.state.choice import find_folders\n"
+        "from calibdash.state.folders import find_folders\n"
         f"build(find_folders([Path({str(examples)!r})]))"
     )
     assert "panel" in loaded

@@ -17,7 +17,7 @@ from calibdash.cli.output import say
 @click.option("--open/--no-open", "show", default=False, help="Open a browser.")
 def serve(folders: tuple[Path, ...], port: int, address: str, show: bool) -> None:
     """Serve the dashboard on network folders, or on folders of such folders (default: here)."""
-    from calibdash.state.choice import find_folders
+    from calibdash.state.folders import find_folders
 
     found = find_folders(folders or (Path.cwd(),))
     say(f"Loading the dashboard with {len(found)} folders…")

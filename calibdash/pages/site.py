@@ -8,8 +8,9 @@ from pathlib import Path
 import panel as pn
 import panel_material_ui as pmui
 
-from calibdash.pages.network import NetworkPage
-from calibdash.state.choice import Choice, find_folders
+from calibdash.pages.network import NetworkPage, period_slider
+from calibdash.state.folders import find_folders
+from calibdash.state.session import Session
 
 FOLDERS_VARIABLE = "CALIBDASH_FOLDERS"
 
@@ -18,9 +19,14 @@ pn.extension("tabulator")
 
 def build(folders: dict[str, Path]) -> pmui.Page:
     """The page of one session."""
-    choice = Choice(folders)
-    select = pmui.Select.from_param(choice.param.folder, label="Network", sizing_mode="stretch_width")
-    return pmui.Page(title="calibdash", main=[NetworkPage(choice=choice)], sidebar=[select], sidebar_width=280)
+    session = Session(folders)
+    select = pmui.Select.from_param(session.param.folder, label="Network", sizing_mode="stretch_width")
+    return pmui.Page(
+        title="calibdash",
+        main=[NetworkPage(session=session)],
+        sidebar=[select, period_slider(session)],
+        sidebar_width=280,
+    )
 
 
 def folders_from_environment() -> dict[str, Path]:

@@ -13,7 +13,9 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
+
+expect.set_options(timeout=30_000)  # a loaded machine is slow, not wrong
 
 FLAGS = [
     "--headless",

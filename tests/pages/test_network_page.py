@@ -8,10 +8,12 @@ import panel as pn
 import pytest
 from playwright.sync_api import Page, expect
 
-from calibdash.data.folder import check_folder, load_network
-from calibdash.pages.network import NetworkPage, problem_table
-from calibdash.pages.plots import sensor_map, visits_raster
-from calibdash.state.choice import Choice, find_folders
+from calibdash.data.network import meetings
+from calibdash.pages.network import NetworkPage
+from calibdash.pages.plots import PATH, graph_edges, reference_rings, sensor_points, sensor_rows, visits_raster
+from calibdash.pages.tables import problem_table, sensor_table
+from calibdash.state.folders import find_folders
+from calibdash.state.session import Session
 from tests.pages.conftest import serving
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -24,48 +26,100 @@ def test_folders_are_found_networks_first(examples: Path) -> None:
 
 
 def test_choosing_a_folder_loads_it(examples: Path) -> None:
-    choice = Choice(find_folders([examples]))
-    assert choice.checked.network is not None
-    choice.folder = examples / "bees"
-    assert choice.checked.network is None
-    assert choice.checked.labels is not None
+    session = Session(find_folders([examples]))
+    assert session.network is not None
+    session.select(["aq-05"])
+    session.folder = examples / "bees"
+    assert session.network is None
+    assert session.selected == []
+    assert session.checked.labels is not None
 
 
 def test_no_folder_is_said(tmp_path: Path) -> None:
-    choice = Choice(find_folders([tmp_path]))
-    assert choice.checked is None
-    assert "no network" in choice.failure
+    session = Session(find_folders([tmp_path]))
+    assert session.checked is None
+    assert "no network" in session.failure
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "colocations.csv"
     file.write_text("time,sensor_a,sensor_b,value_a,value_b\n0,A,B,1,2\n")
-    assert len(Choice({"x": tmp_path}).checked.network.colocations) == 1
+    assert len(Session({"x": tmp_path}).network.colocations) == 1
     file.write_text(file.read_text() + "1,A,B,1,2\n")
-    assert len(Choice({"x": tmp_path}).checked.network.colocations) == 2
+    assert len(Session({"x": tmp_path}).network.colocations) == 2
 
 
-def test_plots_show_every_sensor(examples: Path) -> None:
-    network = load_network(examples / "kampala")
-    shown = {sensor for layer in sensor_map(network) for sensor in layer["sensor"]}
-    assert shown == set(network.sensors.dropna(subset=["latitude"])["sensor"])
-    raster = {sensor for layer in visits_raster(network) for sensor in layer["sensor"]}
-    assert raster == set(network.colocations["sensor_a"]) | set(network.colocations["sensor_b"])
+def test_references_are_marked_and_unmarked(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    before = session.network.references
+    session.select(["aq-05", "aq-06"])
+    session.toggle_references()
+    assert set(session.network.references) == {*before, "aq-05", "aq-06"}
+    session.toggle_references()
+    assert set(session.network.references) == set(before)
 
 
-def test_no_map_without_positions(tmp_path: Path) -> None:
+def test_the_period_filters_everything(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    session.period = (0.0, 240.0)
+    hours = session.network.clock.hours(session.network.colocations["time"])
+    assert 0 < len(hours) < len(session.checked.network.colocations)
+    assert hours.max() <= 240
+    assert sensor_rows(session.network)["colocations"].sum() == 2 * len(hours)
+
+
+def test_the_best_path_leads_from_a_reference_to_the_picked_sensor(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    path = session.best_path(["aq-05"])
+    assert path[0] in session.network.references
+    assert path[-1] == "aq-05"
+    assert session.best_path(["aq-05", "aq-06"]) == []
+    session.references = []
+    assert session.best_path(["aq-05"]) == []
+
+
+def test_plots_show_every_sensor_in_the_order_of_the_table(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    network, places = session.network, session.layout()
+    rows = sensor_rows(network)
+    points = sensor_points(rows, range(len(rows)), range(len(rows)), ["aq-03"])
+    assert list(points["sensor"]) == list(network.sensors["sensor"])
+    assert set(places) == set(network.sensors["sensor"])
+    assert len(reference_rings(rows, range(len(rows)), range(len(rows)))) == len(network.references)
+    edges = graph_edges(network, places, ["aq-01", "boda-01"])
+    assert len(edges) == meetings(network.colocations, network.sensors).number_of_edges()
+    assert (edges["colour"] == PATH).sum() <= 1
+    raster = visits_raster(network, ["aq-03"])
+    assert set(raster["sensor"]) == set(network.colocations["sensor_a"]) | set(network.colocations["sensor_b"])
+    assert set(raster["strength"][raster["sensor"] == "aq-03"]) == {0.8}
+
+
+def test_one_bare_table_still_makes_a_page(tmp_path: Path) -> None:
     (tmp_path / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,A,B,1,2\n")
-    checked = check_folder(tmp_path)
-    assert sensor_map(checked.network) is None
-    assert list(problem_table(checked.problems).value["File"]) == ["sensors.csv", "sensors.csv"]
-    assert isinstance(NetworkPage(choice=Choice({"x": tmp_path})).__panel__(), pn.Column)
+    session = Session({"x": tmp_path})
+    assert list(problem_table(session.checked.problems).value["File"]) == ["sensors.csv", "sensors.csv"]
+    assert isinstance(NetworkPage(session=session).__panel__(), pn.Column)
+    assert list(sensor_table(session).value["Last visit"]) == ["hour 0", "hour 0"]
+
+
+def test_the_table_and_the_session_pick_together(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    view = sensor_table(session)
+    view.selection = [4]
+    assert session.selected == [session.network.sensors["sensor"].iloc[4]]
+    session.select(["aq-01"])
+    assert view.selection == [0]
 
 
 @pytest.mark.browser
 def test_walk(site: str, watched: Page) -> None:
     watched.goto(site)
-    expect(watched.get_by_text("Colocations", exact=True)).to_be_visible(timeout=30_000)
-    expect(watched.get_by_text("Who met whom, when")).to_be_visible()
+    expect(watched.get_by_text("Colocations", exact=True).first).to_be_visible()
+    expect(watched.get_by_text("Visits over time")).to_be_visible()
+    watched.locator(".tabulator-row", has_text="Kawempe market").get_by_role("checkbox").click()
+    expect(watched.get_by_text("aq-07 (Kawempe market)")).to_be_visible()
+    watched.get_by_role("button", name="Mark or unmark as reference").click()
+    expect(watched.locator(".tabulator-row", has_text="Kawempe market")).to_contain_text("reference")
     watched.get_by_role("button", name="Toggle theme").click()
     watched.get_by_role("combobox").first.click()
     watched.get_by_role("menuitem", name="bees").click()
@@ -84,7 +138,7 @@ def test_hostile_names_stay_text(tmp_path: Path, page: Page) -> None:
     (folder / "labels.csv").write_text(f"item,labeller,label\n{HOSTILE},{HOSTILE},{HOSTILE}\n1,2,3\n")
     with serving(tmp_path) as address:
         page.goto(address)
-        expect(page.get_by_text("All sensors")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("Visits over time")).to_be_visible()
         expect(page.get_by_text(HOSTILE).first).to_be_visible()
         assert page.title() == "calibdash"
         assert page.locator("img[src=x]").count() == 0

@@ -1,0 +1,121 @@
+"""Cards and tables; cells are text, never markup."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import panel as pn
+import panel_material_ui as pmui
+
+from calibdash.data.folder import Checked
+from calibdash.data.labels import LabelSet
+from calibdash.data.network import Network
+from calibdash.data.problems import Problem
+from calibdash.data.summary import summarise
+from calibdash.pages.plots import sensor_rows
+from calibdash.state.session import Session
+
+CARDS = {
+    "sensors": "Sensors",
+    "references": "References",
+    "colocations": "Colocations",
+    "pairs_that_met": "Pairs that met",
+    "without_path_to_reference": "Without a path to a reference",
+    "items": "Items",
+    "labellers": "Labellers",
+    "experts": "Experts",
+    "labels": "Labels",
+    "classes": "Classes",
+}
+
+
+def cards(checked: Checked, network: Network | None) -> pn.FlexBox:
+    """One card a figure of the network as it is chosen; the period of the data as the last."""
+    empty = network is None or network.colocations.empty
+    figures = summarise(replace(checked, network=None if empty else network))
+    shown = [(CARDS[key], f"{value:,}") for key, value in figures.items() if key in CARDS and isinstance(value, int)]
+    if "first" in figures:
+        shown.append(("Period", f"{_day(figures['first'])} to {_day(figures['last'])}"))
+    elif checked.network is not None:
+        shown.append(("Colocations in this period", "0"))
+    return pn.FlexBox(*(_card(title, value) for title, value in shown), gap="12px", margin=(8, 0))
+
+
+def _day(moment: object) -> str:
+    """A day as people write it; hours stay hours."""
+    stamp = pd.to_datetime(str(moment), errors="coerce") if "-" in str(moment)[1:] else pd.NaT
+    return f"{float(str(moment)):.0f} h" if pd.isna(stamp) else f"{stamp:%-d %b %Y}"
+
+
+def _card(title: str, value: str) -> pmui.Paper:
+    return pmui.Paper(
+        pmui.Typography(value, variant="h5", margin=(8, 16, 0, 16)),
+        pmui.Typography(title, variant="body2", margin=(0, 16, 10, 16)),
+        elevation=1,
+        margin=0,
+    )
+
+
+def problem_table(problems: tuple[Problem, ...]) -> pn.widgets.Tabulator:
+    """What is wrong or was assumed, with the remedy."""
+    frame = pd.DataFrame(
+        {
+            "": [str(problem.severity) for problem in problems],
+            "File": [problem.file for problem in problems],
+            "What": [problem.message for problem in problems],
+            "Rows": [_rows(problem) for problem in problems],
+            "What to do": [problem.remedy for problem in problems],
+        }
+    )
+    wide = {"type": "textarea"}  # wraps long text; still never reads it as markup
+    return table(frame, formatters={"What": wide, "What to do": wide}, widths={"": 90, "File": 140, "Rows": 140})
+
+
+def _rows(problem: Problem) -> str:
+    listed = ", ".join(str(place.row) for place in problem.places[:3])
+    more = problem.count - min(3, len(problem.places))
+    return f"{listed} and {more} more" if problem.places and more > 0 else listed
+
+
+def sensor_table(session: Session) -> pn.widgets.Tabulator:
+    """Every sensor with its role and last visit; picking rows picks sensors."""
+    columns = {"sensor": "Sensor", "label": "Name", "role": "Role", "type": "Type"}
+    columns |= {"colocations": "Colocations", "last": "Last visit"}
+
+    def frame(network: Network) -> pd.DataFrame:
+        return sensor_rows(network).rename(columns=columns)
+
+    view = table(frame(session.network), page_size=15, pagination="local", selectable="checkbox")
+
+    def show_selection(*_: object) -> None:
+        rows = view.value.index[view.value["Sensor"].isin(session.selected)].tolist()
+        if sorted(view.selection) != rows:
+            view.selection = rows
+
+    def show_network(*_: object) -> None:
+        if session.network is not None and len(session.network.sensors) == len(view.value):
+            view.value = frame(session.network)
+            show_selection()
+
+    view.param.watch(lambda event: session.select([view.value["Sensor"].iloc[i] for i in event.new]), "selection")
+    session.param.watch(show_selection, "selected")
+    session.param.watch(show_network, "network")
+    return view
+
+
+def labeller_table(labels: LabelSet) -> pn.widgets.Tabulator:
+    """How many labels everybody gave, experts marked."""
+    counts = labels.labels.groupby("labeller", sort=True).agg(Items=("item", "nunique"), Labels=("label", "size"))
+    experts = set(labels.labellers.loc[labels.labellers["reference"], "labeller"])
+    frame = counts.reset_index().rename(columns={"labeller": "Labeller"})
+    frame.insert(1, "Role", ["expert" if name in experts else "" for name in counts.index])
+    return table(frame, page_size=15, pagination="local")
+
+
+def table(frame: pd.DataFrame, **options: Any) -> pn.widgets.Tabulator:
+    """A plain table that fills its place."""
+    return pn.widgets.Tabulator(
+        frame, show_index=False, disabled=True, layout="fit_columns", sizing_mode="stretch_width", **options
+    )

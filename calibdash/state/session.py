@@ -1,0 +1,117 @@
+"""What one session looks at: a folder, its references, a stretch of time, and the sensors it has picked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import param
+
+from calibdash.data.folder import Checked
+from calibdash.data.network import Network, meetings
+from calibdash.errors import CalibdashError
+from calibdash.models.multihop import multihop
+from calibdash.state.folders import read_folder
+
+
+class Session(param.Parameterized):
+    """Choices of one user; views read and write these, and know nothing of each other."""
+
+    folder: Any = param.Selector(doc="The folder on show.")
+    checked: Any = param.ClassSelector(class_=Checked, doc="What is in the folder; None when it cannot be read at all.")
+    failure = param.String(doc="Why the folder cannot be read at all.")
+    references = param.List(item_type=str, doc="Ids of the sensors taken as references.")
+    period: Any = param.Range(doc="The hours on show, first and last; None is all.")
+    selected = param.List(item_type=str, doc="Ids of the picked sensors.")
+    network: Any = param.ClassSelector(class_=Network, doc="The network as chosen: folder, references and period.")
+
+    def __init__(self, folders: dict[str, Path], **params: Any) -> None:
+        self._hops: tuple[Network, dict[str, list[str]]] | None = None
+        self.param["folder"].objects = folders
+        super().__init__(folder=next(iter(folders.values()), None), **params)
+        self._load()
+
+    @param.depends("folder", watch=True)
+    def _load(self) -> None:
+        checked, failure = None, ""
+        if self.folder is None:
+            failure = "There is no network to show yet."
+        else:
+            try:
+                checked = read_folder(self.folder)
+            except CalibdashError as problem:
+                failure = str(problem)
+        whole = checked.network if checked else None
+        self.param.update(
+            checked=checked,
+            failure=failure,
+            references=list(whole.references) if whole else [],
+            period=None,
+            selected=[],
+            network=whole,
+        )
+
+    @param.depends("references", "period", watch=True)
+    def _choose(self) -> None:
+        whole = self.checked.network if self.checked else None
+        self.network = whole and chosen(whole, tuple(self.references), self.period)
+
+    def layout(self) -> dict[str, tuple[float, float]]:
+        """Places of the sensors in the drawing of who met whom, found once a folder."""
+        return layout(self.checked.network)
+
+    def best_path(self, selected: list[str]) -> list[str]:
+        """Sensors from a reference to the one picked sensor, along its best multi-hop path of late."""
+        if len(selected) != 1 or self.network is None or not self.network.references:
+            return []
+        if self._hops is None or self._hops[0] is not self.network:
+            self._hops = (self.network, latest_paths(self.network))
+        return self._hops[1].get(selected[0], [])
+
+    def toggle_references(self) -> None:
+        """Mark the picked sensors as references; if all of them are, unmark them."""
+        picked, marked = set(self.selected), set(self.references)
+        self.references = sorted(marked - picked if picked <= marked else marked | picked)
+
+    def select(self, sensors: list[str]) -> None:
+        """Pick sensors; nothing happens if they are picked already, since every view echoes a selection once."""
+        if set(sensors) != set(self.selected):
+            self.selected = sorted(sensors)
+
+
+def chosen(network: Network, references: tuple[str, ...], period: tuple[float, float] | None) -> Network:
+    """The network with these references, and only the colocations of a stretch of hours."""
+    network = network.with_references(references)
+    if period is None:
+        return network
+    hours = network.clock.hours(network.colocations["time"])
+    inside = (hours >= period[0]) & (hours <= period[1])
+    return Network(
+        network.name,
+        network.colocations[inside].reset_index(drop=True),
+        network.sensors,
+        network.clock,
+        network.problems,
+    )
+
+
+def layout(network: Network) -> dict[str, tuple[float, float]]:
+    """Places of the sensors in the drawing of who met whom; the same network, the same drawing."""
+    graph = meetings(network.colocations, network.sensors)
+    for _, _, edge in graph.edges(data=True):
+        edge["pull"] = float(np.log1p(edge["colocations"]))
+    places = nx.spring_layout(graph, weight="pull", seed=1, iterations=60 if len(graph) < 200 else 25)
+    return {sensor: (float(x), float(y)) for sensor, (x, y) in places.items()}
+
+
+def latest_paths(network: Network) -> dict[str, list[str]]:
+    """For each sensor that has one, the sensors along its multi-hop path in the last window of the data."""
+    try:
+        hops = multihop(network)
+    except CalibdashError:
+        return {}
+    window = hops.windows.first + hops.windows.count - 1
+    found = {sensor: [node.sensor for node in hops.path(sensor, window)] for sensor in hops.sensors}
+    return {sensor: list(dict.fromkeys(path)) for sensor, path in found.items() if path}
