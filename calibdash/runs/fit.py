@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from calibdash.data.network import Network
 from calibdash.models.posterior import Posterior
 from calibdash.models.progress import Cancel, Report
 from calibdash.models.settings import Settings
-from calibdash.runs.folder import check_target, write_run
+from calibdash.runs.folder import check_target, now, write_run
 
 GRID_HOURS = 24.0
 
@@ -26,16 +27,33 @@ def fit_to_folder(
     grid_hours: float = GRID_HOURS,
     progress: Report | None = None,
     cancel: Cancel | None = None,
+    warm: Posterior | None = None,
+    learned: Settings | None = None,
+    on_learned: Callable[[Settings], None] | None = None,
+    about: Mapping[str, object] | None = None,
 ) -> Posterior:
-    """Fit a network and write the run; nothing is written unless all of it can be."""
+    """Fit a network and write the run; nothing is written unless all of it can be.
+
+    warm: a posterior to start from. learned: what learning found earlier, which is then not done again;
+    on_learned hears of it. about: more for ``run.json``, such as ``network_path``.
+    """
     from calibdash.models.fitting import fit  # TensorFlow is loaded here, where the fit runs
     from calibdash.models.learning import learn as learn_settings
 
     check_target(folder)
-    used = learn_settings(network, settings, seed=seed, progress=progress, cancel=cancel) if learn else settings
-    posterior = fit(network, used, seed=seed, progress=progress, cancel=cancel)
+    started = now()
+    used = settings
+    if learn and learned is not None:
+        used = learned
+    elif learn:
+        used = learn_settings(network, settings, seed=seed, progress=progress, cancel=cancel)
+        if on_learned is not None:
+            on_learned(used)
+    posterior = fit(network, used, seed=seed, progress=progress, cancel=cancel, warm=warm)
     table = posterior.calibration(grid(network, grid_hours))
-    write_run(folder, record(network, settings, posterior, learn), {"calibration": table}, posterior.save)
+    more = {"created": started, "started": started, "grid_hours": grid_hours, **(about or {})}
+    whole = {**record(network, settings, posterior, learn), **more}
+    write_run(folder, whole, {"calibration": table}, posterior.save)
     return posterior
 
 
@@ -53,6 +71,7 @@ def record(network: Network, settings: Settings, posterior: Posterior, learned: 
         "kind": "fit",
         "status": "done",
         "network": network.name,
+        "references": list(network.references),
         "settings": settings.as_dict(),
         "learned": learned,
         "settings_used": posterior.settings.as_dict(),

@@ -25,7 +25,7 @@ def test_a_failure_leaves_the_old_run(tmp_path: Path) -> None:
     run = tmp_path / "first"
     write_run(run, {"seed": 1}, {})
 
-    def fail(new: Path) -> None:
+    def fail(_new: Path) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):

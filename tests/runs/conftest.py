@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from calibdash.runs.job import Job
+from calibdash.runs.queue import JobQueue
+from calibdash.runs.request import JobRequest
+from calibdash.runs.store import RunStore
+from tests.runs import jobs
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    folder = tmp_path / "Kampala north"
+    folder.mkdir()
+    (folder / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,R0,S1,40,50\n")
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def ask(network: Path) -> Callable[..., JobRequest]:
+    def make(**values: object) -> JobRequest:
+        return JobRequest(str(network), **{"settings": {}, **values})  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def make_queue(store: RunStore) -> Iterator[Callable[..., JobQueue]]:
+    made: list[JobQueue] = []
+
+    def make(job: Job = jobs.quick, workers: int = 1, on: RunStore = store) -> JobQueue:
+        made.append(JobQueue(on, workers, job))
+        return made[-1]
+
+    yield make
+    for queue in made:
+        queue.shutdown()
