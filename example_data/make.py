@@ -39,7 +39,6 @@ KAMPALA = replace(
     pairs=1,
     pair_uptime=0.15,
     gain_drift=0.15,
-    kappa=0.06,
     truth_hours=24.0,
 )
 # References, then the static beside the second of them, then other statics, then mobiles at their stages.

@@ -75,12 +75,12 @@ def test_commands_help_without_tensorflow(command: str) -> None:
     assert "tensorflow" not in loaded
 
 
-def test_first_page_loads_no_tensorflow(examples: Path) -> None:
+def test_first_page_loads_no_tensorflow(examples: Path, tmp_path: Path) -> None:
     loaded = modules_after(
         "from pathlib import Path\n"
-        "from calibdash.pages.site import build\n"
+        "from calibdash.pages.site import build, queue_in\n"
         "from calibdash.state.folders import find_folders\n"
-        f"build(find_folders([Path({str(examples)!r})]))"
+        f"build(find_folders([Path({str(examples)!r})]), queue_in(Path({str(tmp_path)!r})))"
     )
     assert "panel" in loaded
     assert "tensorflow" not in loaded

@@ -14,8 +14,11 @@ from calibdash.cli.output import say
 @click.argument("folders", type=FOLDER, metavar="[DIR]...", nargs=-1)
 @click.option("--port", type=click.IntRange(0, 65535), default=5006, show_default=True, help="0 takes a free one.")
 @click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--data-dir", type=FOLDER, default=Path(), metavar="DIR", help="Where runs are kept (DIR/runs).  [default: here]"
+)
 @click.option("--open/--no-open", "show", default=False, help="Open a browser.")
-def serve(folders: tuple[Path, ...], port: int, address: str, show: bool) -> None:
+def serve(folders: tuple[Path, ...], port: int, address: str, data_dir: Path, show: bool) -> None:
     """Serve the dashboard on network folders, or on folders of such folders (default: here)."""
     from calibdash.state.folders import find_folders
 
@@ -23,10 +26,12 @@ def serve(folders: tuple[Path, ...], port: int, address: str, show: bool) -> Non
     say(f"Loading the dashboard with {len(found)} folders…")
     import panel as pn
 
-    from calibdash.pages.site import build
+    from calibdash.pages.site import build, queue_in
+
+    queue = queue_in(data_dir.resolve())
 
     server = pn.serve(
-        {"/": lambda: build(found)},
+        {"/": lambda: build(found, queue)},
         port=port,
         address=address,
         show=show,

@@ -15,6 +15,7 @@ from holoviews.streams import Params, Selection1D
 
 from calibdash.data.folder import Checked
 from calibdash.data.network import Network
+from calibdash.pages.layout import side_by_side, titled
 from calibdash.pages.plots import PLAIN, graph_edges, reference_rings, sensor_points, sensor_rows, visits_raster
 from calibdash.pages.tables import cards, labeller_table, problem_table, sensor_table
 from calibdash.state.session import Session
@@ -138,19 +139,6 @@ def _told(selected: list[str], network: Network | None) -> str:
     names = network.sensors.set_index("sensor")["label"]
     shown = [f"{name} ({names[name]})" if names.get(name) else name for name in selected[:4]]
     return escape(", ".join(shown) + (f" and {len(selected) - 4} more" if len(selected) > 4 else ""))
-
-
-def side_by_side(*views: pn.viewable.Viewable) -> pn.viewable.Viewable:
-    """Views abreast, or one below the other where the page is narrow."""
-    size = {"xs": 12, "lg": 12 // len(views)}
-    cells = [pmui.Grid(view, size=size, sizing_mode="stretch_width") for view in views]
-    return pmui.Grid(*cells, container=True, spacing=2, sizing_mode="stretch_width")
-
-
-def titled(title: str, content: pn.viewable.Viewable, **options: Any) -> pn.Column:
-    """A view under its heading."""
-    heading = pmui.Typography(title, variant="h6", margin=(20, 0, 6, 0))
-    return pn.Column(heading, content, **{"sizing_mode": "stretch_width", **options})
 
 
 def period_slider(session: Session) -> pn.viewable.Viewable:

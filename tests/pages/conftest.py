@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +40,9 @@ def browser_type_launch_args() -> dict[str, object]:
 
 @contextmanager
 def serving(*folders: Path) -> Iterator[str]:
-    """The address of the real program, served on a free port."""
-    command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0"]
+    """The address of the real program, served on a free port, its runs in a folder of their own."""
+    data = tempfile.mkdtemp(prefix="calibdash-test-")
+    command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0", "--data-dir", data]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         said = []
@@ -52,6 +54,7 @@ def serving(*folders: Path) -> Iterator[str]:
         server.terminate()
         server.wait(timeout=20)
         server.stderr.close()
+        shutil.rmtree(data, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,21 @@
+"""How views are set on a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+
+def side_by_side(*views: pn.viewable.Viewable) -> pn.viewable.Viewable:
+    """Views abreast, or one below the other where the page is narrow."""
+    size = {"xs": 12, "lg": 12 // len(views)}
+    cells = [pmui.Grid(view, size=size, sizing_mode="stretch_width") for view in views]
+    return pmui.Grid(*cells, container=True, spacing=2, sizing_mode="stretch_width")
+
+
+def titled(title: str, content: pn.viewable.Viewable, **options: Any) -> pn.Column:
+    """A view under its heading."""
+    heading = pmui.Typography(title, variant="h6", margin=(20, 0, 6, 0))
+    return pn.Column(heading, content, **{"sizing_mode": "stretch_width", **options})

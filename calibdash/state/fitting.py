@@ -1,0 +1,97 @@
+"""The full fit of a session: asked for here, done by the server's queue, its result shown when it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import param
+
+from calibdash.errors import CalibdashError
+from calibdash.models.posterior import Posterior
+from calibdash.models.store import load
+from calibdash.runs.queue import JobQueue
+from calibdash.runs.request import JobRequest
+from calibdash.runs.snapshot import Snapshot
+from calibdash.state.tuning import SLIDERS, Tuning
+
+Schedule = Callable[[Callable[[], None]], None]
+
+
+class Fitting(param.Parameterized):
+    """The run a session waits for or looks at.
+
+    ``schedule`` brings a call from the worker's thread into the session's own.
+    """
+
+    tuning: Any = param.ClassSelector(class_=Tuning, allow_None=False)
+    busy = param.Boolean(False, doc="Whether a run of this session waits or runs.")
+    snapshot: Any = param.ClassSelector(class_=Snapshot, doc="Where that run stands.")
+    message = param.String(doc="Why there is no result, in a sentence.")
+    posterior: Any = param.ClassSelector(class_=Posterior, doc="The result on show; None is the live preview.")
+    run_id = param.String(doc="The run on show.")
+
+    def __init__(self, tuning: Tuning, queue: JobQueue, schedule: Schedule, **params: Any) -> None:
+        super().__init__(tuning=tuning, **params)
+        self._queue = queue
+        self._schedule = schedule
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    @param.depends("tuning.session.network", *(f"tuning.{name}" for name in SLIDERS), watch=True)
+    def _back_to_preview(self) -> None:
+        self.param.update(posterior=None, message="", run_id="" if not self.busy else self.run_id)
+
+    def start(self) -> None:
+        """Queue a fit of what is on show."""
+        session = self.tuning.session
+        try:
+            request = JobRequest(
+                str(session.folder.resolve()),
+                self.tuning.wanted().as_dict(),
+                learn=self.tuning.learn,
+                references=tuple(session.references),
+                name=session.network.name,
+            )
+            run_id = self._queue.submit(request)
+        except CalibdashError as problem:
+            self.message = str(problem)
+            return
+        self.param.update(busy=True, message="", run_id=run_id, snapshot=Snapshot(run_id, "queued"))
+        self.watch(run_id)
+
+    def watch(self, run_id: str) -> None:
+        """Follow a run, from wherever it stands."""
+        self._unsubscribe()
+        self._unsubscribe = self._queue.subscribe(run_id, lambda shot: self._schedule(lambda: self.apply(shot)))
+        self.apply(self._queue.progress(run_id))
+
+    def cancel(self) -> None:
+        """Ask the run to stop."""
+        if self.busy:
+            self._queue.cancel(self.run_id)
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Take over what the worker says; the result, once there is one."""
+        if snapshot.id != self.run_id or not self.busy:
+            return
+        if snapshot.status in ("queued", "running"):
+            self.snapshot = snapshot
+            return
+        self.detach()
+        if snapshot.status == "done":
+            self.show(snapshot.id)
+        else:
+            self.message = f"{snapshot.message} {snapshot.hint}".strip() or snapshot.status
+        self.param.update(busy=False, snapshot=None)
+
+    def show(self, run_id: str) -> None:
+        """Put the result of a run on show."""
+        try:
+            self.param.update(posterior=load(self._queue.store.path(run_id)), run_id=run_id, message="")
+        except CalibdashError as problem:
+            self.message = str(problem)
+
+    def detach(self) -> None:
+        """Stop listening; the run goes on without us."""
+        self._unsubscribe()
+        self._unsubscribe = lambda: None

@@ -1,0 +1,144 @@
+"""The calibration page: sliders, preview and fit as state, plots without a browser, then a walk in one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from calibdash.pages.bands import band_table, gain_plot
+from calibdash.pages.today import today
+from calibdash.runs.queue import JobQueue
+from calibdash.runs.store import RunStore
+from calibdash.state.fitting import Fitting
+from calibdash.state.folders import find_folders
+from calibdash.state.session import Session
+from calibdash.state.truth import read_truth
+from calibdash.state.tuning import Tuning
+
+
+@pytest.fixture(scope="module")
+def tuning(examples: Path) -> Tuning:
+    return Tuning(Session(find_folders([examples])))
+
+
+def test_sliders_start_where_the_data_suggest(tuning: Tuning) -> None:
+    assert tuning.preview is not None
+    assert 5 < tuning.noise_percent < 25
+    assert tuning.preview.settings.lengthscale_static == pytest.approx(24 * tuning.static_days)
+
+
+def test_a_slider_moves_the_preview(tuning: Tuning) -> None:
+    before = tuning.preview
+    tuning.static_days = 12.0
+    assert tuning.preview is not before
+    assert tuning.preview.settings.lengthscale_static == pytest.approx(288)
+    hops = tuning.hops
+    tuning.window_hours = 48.0
+    assert tuning.hops is not hops
+
+
+def test_wider_beliefs_make_wider_bands(tuning: Tuning) -> None:
+    network = tuning.session.network
+
+    def width() -> float:
+        band = band_table(tuning.preview, network, "aq-16")
+        return float(np.mean(np.log(band["upper"] / band["lower"])))
+
+    tuning.drift_percent = 5.0
+    narrow = width()
+    tuning.drift_percent = 80.0
+    assert width() > narrow
+
+
+def test_the_preview_holds_the_simulated_truth(examples: Path) -> None:
+    tuning = Tuning(Session(find_folders([examples])))
+    network, truth = tuning.session.network, read_truth(examples / "kampala")
+    times = network.clock.times(np.arange(24.0, 24 * 118, 24.0))
+    both = tuning.preview.calibration(times).merge(truth, on=["time", "sensor", "parameter"])
+    inside = (both["lower"] <= both["value"]) & (both["value"] <= both["upper"])
+    assert len(both) > 1000
+    assert inside.mean() > 0.85
+
+
+def test_today_puts_first_what_needs_attention(examples: Path) -> None:
+    tuning = Tuning(Session(find_folders([examples])))
+    rows = today(tuning.session.network, tuning.preview, tuning.hops).set_index("sensor")
+    assert rows.index[0] == "aq-16"
+    assert "uncertain" in rows.loc["aq-16", "status"]
+    assert "no visit for long" in rows.loc["aq-16", "status"]
+    assert rows.loc["boda-01", "path"].startswith("from aq-")
+    assert not set(rows.index) & set(tuning.session.network.references)
+
+
+def test_the_plot_shows_band_steps_ratios_and_truth(tuning: Tuning, examples: Path) -> None:
+    plot = gain_plot(tuning.session.network, "aq-03", tuning.preview, tuning.hops, read_truth(examples / "kampala"))
+    labels = {element.label for element in plot}
+    assert {"Gain", "Multi-hop", "Truth", "Ratio to low-cost", "Ratio to reference"} <= labels
+    assert len(gain_plot(tuning.session.network, "aq-03", None, None, None)) == 2
+
+
+def test_a_folder_without_references_still_previews(tmp_path: Path) -> None:
+    rows = "\n".join(f"{hour},A,B,{20 + hour % 7},{30 + hour % 5}" for hour in range(40))
+    (tmp_path / "colocations.csv").write_text(f"time,sensor_a,sensor_b,value_a,value_b\n{rows}\n")
+    tuning = Tuning(Session({"x": tmp_path}))
+    assert tuning.hops is None
+    assert set(today(tuning.session.network, tuning.preview, None)["status"]) == {"no reference in reach"}
+
+
+def test_a_fit_goes_through_the_queue_and_comes_back(examples: Path, tmp_path: Path) -> None:
+    done = threading.Event()
+    tuning = Tuning(Session(find_folders([examples])))
+    tuning.learn = False
+    queue = JobQueue(RunStore(tmp_path / "runs"))
+    fitting = Fitting(tuning, queue, lambda call: call())
+    fitting.param.watch(lambda event: None if event.new else done.set(), "busy")
+    fitting.start()
+    assert done.wait(240)
+    assert fitting.message == ""
+    assert fitting.posterior is not None
+    (run,) = queue.store.runs()
+    assert run.status == "done"
+    tuning.static_days = 33.0
+    assert fitting.posterior is None
+    fitting.show(run.id)
+    assert fitting.posterior is not None
+    queue.shutdown()
+
+
+def test_a_cancelled_fit_says_so(examples: Path, tmp_path: Path) -> None:
+    ended = threading.Event()
+    started, leave = threading.Event(), threading.Event()
+
+    def slow(request: object, folder: str, progress=None, cancel=None, checkpoint=None) -> dict:  # noqa: ARG001
+        from calibdash.models.progress import check
+
+        started.set()
+        while not leave.wait(0.02):
+            check(cancel)
+        return {}
+
+    fitting = Fitting(
+        Tuning(Session(find_folders([examples]))), JobQueue(RunStore(tmp_path), run_job=slow), lambda f: f()
+    )
+    fitting.param.watch(lambda event: None if event.new else ended.set(), "busy")
+    fitting.start()
+    assert started.wait(60)
+    fitting.cancel()
+    assert ended.wait(60)
+    assert fitting.posterior is None
+    assert fitting.message
+
+
+@pytest.mark.browser
+def test_walk_to_a_fit(site: str, watched: Page) -> None:
+    watched.goto(site)
+    watched.get_by_role("tab", name="Calibration").click()
+    expect(watched.get_by_text("Live preview of what you believe")).to_be_visible()
+    expect(watched.get_by_text("from aq-", exact=False).first).to_be_visible()
+    watched.get_by_role("switch").click()
+    watched.get_by_role("button", name="Fit").click()
+    expect(watched.get_by_text("Full fit. Move a slider")).to_be_visible(timeout=240_000)
