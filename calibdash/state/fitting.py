@@ -36,9 +36,10 @@ class Fitting(param.Parameterized):
         self._queue = queue
         self._schedule = schedule
         self._unsubscribe: Callable[[], None] = lambda: None
+        tuning.param.watch(self._back_to_preview, list(SLIDERS))
+        tuning.session.param.watch(self._back_to_preview, ["network"])
 
-    @param.depends("tuning.session.network", *(f"tuning.{name}" for name in SLIDERS), watch=True)
-    def _back_to_preview(self) -> None:
+    def _back_to_preview(self, *_: object) -> None:
         self.param.update(posterior=None, message="", run_id="" if not self.busy else self.run_id)
 
     def start(self) -> None:

@@ -98,3 +98,8 @@ def test_a_registered_function_is_fitted_and_inverted_by_newton():
         assert result["median"][0] == pytest.approx(0.6, rel=0.15 * max(1.0, abs(np.log(ratio))) + 0.1)
     finally:
         functions.unregister("bend")
+
+
+def test_log_ratio_refuses_what_it_cannot_fit():
+    with pytest.raises(CalibdashError, match="cannot fit"):
+        fit(random_table(np.random.default_rng(0)), Settings(function="gain-offset", likelihood="log-ratio"))
