@@ -62,6 +62,7 @@ def fit(
             learn=learn,
             seed=seed,
             grid_hours=grid,
+            about={"network_path": str(folder.resolve()), "zone": zone},
             progress=lambda report: show(_share(report), f"{report.stage} {report.iteration}"),
         )
     for note in posterior.record.notes:

@@ -25,6 +25,8 @@ PAPER_NMSE = {
 PAPER_SETTINGS = {
     "likelihood": "paper",
     "optimiser": "adam",
+    "adam.iterations": 1000,
+    "adam.rate": 0.05,
     "kernel": "eq",
     "lengthscale.static": "2201h",
     "lengthscale.mobile": "581h",

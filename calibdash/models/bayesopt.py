@@ -68,10 +68,7 @@ def search(
 
 def _next(optimiser: BayesianOptimization, evaluation: int) -> dict[str, float]:
     """A random point at first, then the one the acquisition function likes best."""
-    if evaluation < FIRST:
-        point = optimiser.random_sample(1)[0]
-    else:
-        point = optimiser.suggest()
+    point = optimiser.random_sample(1)[0] if evaluation < FIRST else optimiser.suggest()
     return {name: float(value) for name, value in point.items()}  # type: ignore[arg-type]
 
 

@@ -47,20 +47,21 @@ def flat_for_scales(floor: tf.Tensor) -> RESPONSE:
     return lambda level: -tf.math.log1p(floor / level)
 
 
-def flat_in_readings(respond: tuple[RESPONSE, RESPONSE], floor: tf.Tensor) -> RESPONSE:
-    """Flat in the log of the noise-free readings g(h), averaged over the two: ½ Σ_side d log g/d log h.
+def flat_in_readings(respond: tuple[RESPONSE, RESPONSE], noise: tuple[tf.Tensor, tf.Tensor]) -> RESPONSE:
+    """Flat in the noise-free readings g(h), each weighted by its partner's share of the noise: Σ w·log dg/d log h.
 
-    Where calibration also shifts, a prior flat in log h would pull every offset towards lower levels; readings are
-    what no calibration can move. For pure scales this is flat in log h.
+    Where calibration also shifts, a prior flat in log h pulls offsets towards low levels. Flat in the readings it is
+    the same wherever the level lies, and with these weights the score of a gain has mean zero at the truth; beside a
+    reference it is flat in the reference's reading, that is in h.   noise: variances of both readings [Q, N] or [N]
     """
+    share = tf.stop_gradient(noise[1] / (noise[0] + noise[1]))
+    weights = (share, 1.0 - share)
 
     def log_prior(level: tf.Tensor) -> tf.Tensor:
         total = tf.zeros_like(level)
-        for response in respond:
-            reading = response(level)
+        for response, weight in zip(respond, weights, strict=True):
             slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP)  # dg/d log h
-            positive = 0.5 * (reading + tf.sqrt(reading**2 + 4 * floor**2))
-            total += 0.5 * (tf.math.log(tf.maximum(slope, 1e-12)) - tf.math.log(positive))
+            total += weight * tf.math.log(tf.maximum(slope, 1e-12))
         return total
 
     return log_prior

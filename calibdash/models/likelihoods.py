@@ -46,6 +46,10 @@ class Side:
             true = self.calibrated(reading)
         return true, tape.gradient(true, reading)
 
+    def reading_noise(self) -> tf.Tensor:
+        """Variance of the reading, judged at the reading itself: no function of the latents.   → [Q, N] or [N]"""
+        return self.additive + self.proportional * self.reading**2
+
     def respond(self, level: tf.Tensor) -> tf.Tensor:
         """The noise-free reading at a level: φ⁻¹.   level [.., Q, N] → [.., Q, N]"""
         if self.function is None:
@@ -79,7 +83,7 @@ def _reading(a: Side, b: Side, constants: tf.Tensor, censored: tf.Tensor | None)
         respond,
         (_wide(a.calibrated(a.reading), a), _wide(b.calibrated(b.reading), a)),
         constants[0],
-        flat_for_scales(constants[0]) if pure else flat_in_readings(respond, constants[0]),
+        flat_for_scales(constants[0]) if pure else flat_in_readings(respond, (a.reading_noise(), b.reading_noise())),
         censored,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibdash.data.network import Network
+from calibdash.errors import CalibdashError
 from calibdash.models import functions
 from calibdash.models.defaults import resolve
 from calibdash.models.form import Form
@@ -48,6 +49,12 @@ class Model:
 def read_pairs(network: Network, settings: Settings) -> PairData:
     """The colocations that these settings can use."""
     function = functions.named(settings.function)
+    if settings.likelihood == "log-ratio" and not function.contrast:
+        # Its noise shrinks as calibrated levels grow, so a free offset runs away: measured 7 sds from the truth.
+        raise CalibdashError(
+            f"The likelihood log-ratio cannot fit the calibration function {function.name!r}.",
+            "Use the likelihood reading, or the function scale.",
+        )
     return pair_data(
         network,
         positive=settings.likelihood == "log-ratio",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
+from calibdash.errors import CalibdashError
 from calibdash.pages.calibration import CalibrationPage
 from calibdash.pages.network import NetworkPage, period_slider
+from calibdash.pages.runs import RunsPage
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.store import RunStore
 from calibdash.state.fitting import Fitting
@@ -29,30 +31,42 @@ pn.extension("tabulator")
 
 @dataclass(frozen=True)
 class Desk:
-    """What one session works with."""
+    """What one session works with; ``turn`` opens a page by its name."""
 
     session: Session
     queue: JobQueue
+    turn: Callable[[str], None]
 
+    @cached_property
+    def fitting(self) -> Fitting:
+        """Sliders and fits, made when a page first needs them."""
+        document = pn.state.curdoc
+        fitting = Fitting(Tuning(self.session), self.queue, _scheduler(document))
+        if document is not None:
+            pn.state.on_session_destroyed(lambda _: fitting.detach())
+        return fitting
 
-def _calibration(desk: Desk) -> pn.viewable.Viewable:
-    tuning = Tuning(desk.session)
-    document = pn.state.curdoc
-    fitting = Fitting(tuning, desk.queue, _scheduler(document))
-    if document is not None:
-        pn.state.on_session_destroyed(lambda _: fitting.detach())
-    return CalibrationPage(tuning=tuning, fitting=fitting).__panel__()
+    def open_run(self, run_id: str) -> None:
+        """Show a run on its network's calibration page."""
+        folder = Path(self.queue.store.get(run_id).network_path)
+        if folder not in {path.resolve() for path in self.session.param.folder.objects}:
+            raise CalibdashError("The network of this run is not on offer here.", "Start calibdash with its folder.")
+        self.session.folder = next(path for path in self.session.param.folder.objects if path.resolve() == folder)
+        self.fitting.show(run_id)
+        self.turn("Calibration")
 
 
 PAGES: tuple[tuple[str, Callable[[Desk], pn.viewable.Viewable]], ...] = (
     ("Network", lambda desk: NetworkPage(session=desk.session).__panel__()),
-    ("Calibration", _calibration),
+    ("Calibration", lambda desk: CalibrationPage(tuning=desk.fitting.tuning, fitting=desk.fitting).__panel__()),
+    ("Runs", lambda desk: RunsPage(queue=desk.queue, open_run=desk.open_run).__panel__()),
 )
 
 
 def build(folders: dict[str, Path], queue: JobQueue) -> pmui.Page:
     """The page of one session; a view is built when it is first opened."""
-    desk = Desk(Session(folders), queue)
+    desk = Desk(Session(folders), queue, lambda title: setattr(tabs, "active", titles.index(title)))
+    titles = [title for title, _ in PAGES]
     select = pmui.Select.from_param(desk.session.param.folder, label="Network", sizing_mode="stretch_width")
     places = [pn.Column(sizing_mode="stretch_width") for _ in PAGES]
     tabs = pmui.Tabs(
