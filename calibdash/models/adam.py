@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from calibdash.errors import CalibdashError
 from calibdash.models.elimination import plan
 from calibdash.models.factor import factor, selected_inverse
 from calibdash.models.floats import FLOAT
@@ -24,6 +25,8 @@ from calibdash.models.progress import Cancel, Progress, Report, check
 from calibdash.models.sites import Gaussian, Solved, marginals
 
 REPORTS = 50
+FIRST_SPREAD = 0.1
+LEAST_SPREAD = 1e-4
 Batch = dict[str, tf.Tensor]
 
 
@@ -33,12 +36,13 @@ class Variational(tf.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.mean = tf.Variable(tf.zeros([size], FLOAT))
-        self.lower = tf.Variable(tf.eye(size, dtype=FLOAT))
+        # Narrow at first: samples of a wide prior can make likelihoods that no step recovers from.
+        self.lower = tf.Variable(FIRST_SPREAD * tf.eye(size, dtype=FLOAT))
 
     def factor(self) -> tf.Tensor:
         """R, its diagonal kept positive.   → [T, T]"""
         strict = tf.linalg.band_part(self.lower, -1, 0)
-        return tf.linalg.set_diag(strict, tf.abs(tf.linalg.diag_part(self.lower)) + 1e-9)
+        return tf.linalg.set_diag(strict, tf.abs(tf.linalg.diag_part(self.lower)) + LEAST_SPREAD)
 
     def divergence(self) -> tf.Tensor:
         """KL[N(m, RRᵀ) ‖ N(0, I)].   → []"""
@@ -160,7 +164,10 @@ def adam(
     """Fit by Adam; the last entry of the trace is the bound by quadrature, comparable with natural gradients'."""
     began = time.perf_counter() if began is None else began
     q, trace = ascend(model, seed=seed, progress=progress, cancel=cancel)
-    gaussian = as_gaussian(model, q)
+    try:
+        gaussian = as_gaussian(model, q)
+    except np.linalg.LinAlgError as reason:
+        raise CalibdashError("Adam lost its way.", "Lower adam.rate, or use optimiser=natural.") from reason
     mean, cov = marginals(model.design, gaussian)
     total, sites, _ = likelihood_sites(model, mean, cov, seed)
     trace = [*trace, total - divergence(model, gaussian)]

@@ -47,22 +47,30 @@ def flat_for_scales(floor: tf.Tensor) -> RESPONSE:
     return lambda level: -tf.math.log1p(floor / level)
 
 
-def flat_in_readings(respond: tuple[RESPONSE, RESPONSE], noise: tuple[tf.Tensor, tf.Tensor]) -> RESPONSE:
-    """Flat in the noise-free readings g(h), each weighted by its partner's share of the noise: Σ w·log dg/d log h.
+def by_information(
+    additive: tuple[tf.Tensor, tf.Tensor],
+    proportional: tuple[tf.Tensor, tf.Tensor],
+    respond: tuple[RESPONSE, RESPONSE],
+) -> RESPONSE:
+    """Jeffreys' prior of the level: ½ log I(η) − ½ log I₀, I = Σ_side g'²/v + ½(v'/v)², v = σ_a² + σ_p² g².
 
-    Where calibration also shifts, a prior flat in log h pulls offsets towards low levels. Flat in the readings it is
-    the same wherever the level lies, and with these weights the score of a gain has mean zero at the truth; beside a
-    reference it is flat in the reference's reading, that is in h.   noise: variances of both readings [Q, N] or [N]
+    Where calibration also shifts, any prior that is fixed beforehand pulls gains and offsets, the more the more pairs
+    there are (each pair brings its own unknown level). With this one the score of a gain or an offset has mean zero
+    at the truth: for additive noise it leaves exp(−r²/2(σ_a² + g²σ_b²)), orthogonal regression; for proportional noise
+    it is flat in log h. I₀, the information at the typical level with nothing to calibrate, keeps the evidence for the
+    size of the noise as it is.   variances [Q, N] or [N]
     """
-    share = tf.stop_gradient(noise[1] / (noise[0] + noise[1]))
-    weights = (share, 1.0 - share)
+    sides = list(zip(additive, proportional, respond, strict=True))
+    basic = tf.add_n([1 / (added + share) + 2 * (share / (added + share)) ** 2 for added, share, _ in sides])
 
     def log_prior(level: tf.Tensor) -> tf.Tensor:
-        total = tf.zeros_like(level)
-        for response, weight in zip(respond, weights, strict=True):
+        information = tf.zeros_like(level)
+        for added, share, response in sides:
+            expected = response(level)
             slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP)  # dg/d log h
-            total += weight * tf.math.log(tf.maximum(slope, 1e-12))
-        return total
+            variance = added + share * expected**2
+            information += slope**2 / variance + 2 * (share * expected * slope / variance) ** 2
+        return 0.5 * tf.math.log(tf.maximum(information, 1e-12)) - 0.5 * tf.math.log(basic)
 
     return log_prior
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from calibdash.errors import CalibdashError
 from calibdash.models.form import Form
 from calibdash.models.functions import CalibrationFunction
-from calibdash.models.level import flat_for_scales, flat_in_readings, log_level_evidence, log_normal
+from calibdash.models.level import by_information, flat_for_scales, log_level_evidence, log_normal
 
 TINY = 1e-6
 NEWTON_STEPS = 6
@@ -46,10 +46,6 @@ class Side:
             true = self.calibrated(reading)
         return true, tape.gradient(true, reading)
 
-    def reading_noise(self) -> tf.Tensor:
-        """Variance of the reading, judged at the reading itself: no function of the latents.   → [Q, N] or [N]"""
-        return self.additive + self.proportional * self.reading**2
-
     def respond(self, level: tf.Tensor) -> tf.Tensor:
         """The noise-free reading at a level: φ⁻¹.   level [.., Q, N] → [.., Q, N]"""
         if self.function is None:
@@ -74,16 +70,16 @@ def _invert(side: Side, level: tf.Tensor) -> tf.Tensor:
 
 def _reading(a: Side, b: Side, constants: tf.Tensor, censored: tf.Tensor | None) -> tf.Tensor:
     """Noise on raw readings, the level integrated out with a prior flat in its logarithm.   → [Q, N]"""
+    noise = ((a.additive, b.additive), (a.proportional, b.proportional))
     respond = (a.respond, b.respond)
     pure = a.function is not None and a.function.contrast
     return log_level_evidence(
         tf.stack([a.reading, b.reading], axis=-1),
-        (a.additive, b.additive),
-        (a.proportional, b.proportional),
+        *noise,
         respond,
         (_wide(a.calibrated(a.reading), a), _wide(b.calibrated(b.reading), a)),
         constants[0],
-        flat_for_scales(constants[0]) if pure else flat_in_readings(respond, (a.reading_noise(), b.reading_noise())),
+        flat_for_scales(constants[0]) if pure else by_information(*noise, respond),
         censored,
     )
 
