@@ -30,14 +30,9 @@ FIXED = {
 }
 
 
-def network_of(simulated: SimulatedNetwork) -> Network:
-    table = simulated.colocations.sort_values("time", kind="stable", ignore_index=True)
-    return Network(simulated.recipe.name, table, simulated.sensors, simulated.scene.clock)
-
-
 def simulate(preset: str, **changes) -> tuple[SimulatedNetwork, Network]:
     simulated = simulate_network(replace(PRESETS[preset], **changes))
-    return simulated, network_of(simulated)
+    return simulated, simulated.network()
 
 
 def log_gain_scores(simulated: SimulatedNetwork, posterior: Posterior, step_hours: float = 24.0) -> dict[str, float]:

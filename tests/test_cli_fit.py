@@ -74,7 +74,7 @@ def test_calibrate(fitted: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--set", "lengthscale.mobil=25d"], "lengthscale.mobile"),
+        (["--set", "lengthscale.mobil=25d"], "mobile"),
         (["--set", "lengthscale.mobile"], "KEY=VALUE"),
         (["--set", "lengthscale.mobile=soon"], "length of time"),
         (["--set", "likelihood=gaussian"], "reading"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from calibdash.data.files import write_atomically
 from calibdash.data.network import Clock
 from calibdash.errors import CalibdashError
 from calibdash.models.elimination import plan
@@ -26,9 +25,8 @@ FITTED = "fitted_"
 
 
 def save(posterior: Posterior, folder: Path | str) -> None:
-    """Write both files, each under a temporary name first."""
+    """Write both files, each of them wholly or not at all."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     origin = posterior.clock.origin
     about = {
         "version": VERSION,
@@ -43,23 +41,9 @@ def save(posterior: Posterior, folder: Path | str) -> None:
     arrays = {name: getattr(posterior, name) for name in ARRAYS}
     arrays |= {"times": posterior.basis.times, "edges": posterior.plan.edges[: posterior.plan.met]}
     arrays |= {FITTED + name: column for name, column in posterior.fitted.items()}
-    _write(folder / "posterior.npz", lambda path: _write_arrays(path, arrays))
-    _write(folder / "posterior.json", lambda path: path.write_text(json.dumps(about, indent=1), encoding="utf-8"))
-
-
-def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-
-
-def _write(path: Path, write) -> None:  # type: ignore[no-untyped-def]
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        write(Path(name))
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_atomically(folder / "posterior.npz", lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
+    text = json.dumps(about, indent=1)
+    write_atomically(folder / "posterior.json", lambda file: file.write(text.encode()))
 
 
 def load(folder: Path | str) -> Posterior:
