@@ -8,6 +8,8 @@ from typing import Any
 import param
 
 from calibdash.errors import CalibdashError
+from calibdash.models.model import read_pairs
+from calibdash.models.outcome import data_hash
 from calibdash.models.posterior import Posterior
 from calibdash.models.store import load
 from calibdash.runs.queue import JobQueue
@@ -88,9 +90,13 @@ class Fitting(param.Parameterized):
     def show(self, run_id: str) -> None:
         """Put the result of a run on show."""
         try:
-            self.param.update(posterior=load(self._queue.store.path(run_id)), run_id=run_id, message="")
+            posterior = load(self._queue.store.path(run_id))
+            known = data_hash(read_pairs(self.tuning.session.network, posterior.settings)) == posterior.record.data_hash
         except CalibdashError as problem:
             self.message = str(problem)
+            return
+        told = "" if known else "This run was made from other colocations or references than those on show now."
+        self.param.update(posterior=posterior, run_id=run_id, message=told)
 
     def detach(self) -> None:
         """Stop listening; the run goes on without us."""

@@ -106,6 +106,10 @@ def test_a_fit_goes_through_the_queue_and_comes_back(examples: Path, tmp_path: P
     assert fitting.posterior is None
     fitting.show(run.id)
     assert fitting.posterior is not None
+    assert fitting.message == ""
+    tuning.session.references = ["aq-01"]
+    fitting.show(run.id)
+    assert "other colocations or references" in fitting.message
     queue.shutdown()
 
 
