@@ -99,3 +99,11 @@ def test_settings_from_a_file(network: Path, name: str, text: str, tmp_path: Pat
     out = tmp_path / "run"
     assert run(["fit", str(network), "--out", str(out), "--settings", str(tmp_path / name)]) == 0
     assert json.loads((out / "run.json").read_text())["settings"]["likelihood"] == "log-ratio"
+
+
+def test_settings_chosen_on_held_out_colocations(network: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert run(["fit", str(network), "--out", str(out), "--set", "likelihood=log-ratio", "--held-out", "3"]) == 0
+    record = json.loads((out / "run.json").read_text())
+    assert record["settings"] == {"likelihood": "log-ratio"}
+    assert {"lengthscale.mobile", "drift", "noise.proportional"} <= set(record["settings_used"])

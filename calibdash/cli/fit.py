@@ -13,8 +13,9 @@ import click
 from calibdash.cli.options import DURATION, FILE, FOLDER, json_option, reference_option, zone_option
 from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, talk
 from calibdash.data.folder import load_network
+from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
-from calibdash.models.progress import Progress
+from calibdash.models.progress import Progress, Report
 from calibdash.models.settings import Settings
 from calibdash.runs.fit import fit_to_folder
 from calibdash.runs.folder import check_target
@@ -26,6 +27,14 @@ from calibdash.runs.folder import check_target
 @click.option("--settings", "settings_file", type=FILE, metavar="FILE", help="Settings as TOML or JSON.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, e.g. lengthscale.mobile=25d.")
 @click.option("--learn", is_flag=True, help="Learn lengthscales, kernel scales and noise from the data first.")
+@click.option(
+    "--held-out",
+    "evaluations",
+    type=click.IntRange(0, 1000),
+    default=0,
+    metavar="N",
+    help="Instead, choose them by N steps of Bayesian optimisation on held-out colocations (the paper took 30).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random number.")
 @click.option("--grid", type=DURATION, default="24h", show_default=True, help="Step of calibration.csv.")
 @zone_option
@@ -37,6 +46,7 @@ def fit(
     settings_file: Path | None,
     given: tuple[str, ...],
     learn: bool,
+    evaluations: int,
     seed: int,
     grid: float,
     zone: str | None,
@@ -55,21 +65,33 @@ def fit(
     with native_silence():
         importlib.import_module("calibdash.models.fitting")  # loads TensorFlow
     with progress_bar("Fitting") as show:
+
+        def report(progress: Progress) -> None:
+            show(_share(progress), f"{progress.stage} {progress.iteration}")
+
+        chosen = _held_out(network, settings, evaluations, seed, report) if evaluations else None
         posterior = fit_to_folder(
             network,
             settings,
             out,
-            learn=learn,
+            learn=learn or chosen is not None,
+            learned=chosen,
             seed=seed,
             grid_hours=grid,
             about={"network_path": str(folder.resolve()), "zone": zone},
-            progress=lambda report: show(_share(report), f"{report.stage} {report.iteration}"),
+            progress=report,
         )
     for note in posterior.record.notes:
         say(note)
     if as_json:
         print_json({"run": str(out), "elbo": posterior.elbo, "seconds": posterior.record.seconds})
     say(f"The run is in {out}.")
+
+
+def _held_out(network: Network, settings: Settings, evaluations: int, seed: int, report: Report) -> Settings:
+    from calibdash.models.bayesopt import search
+
+    return search(network, settings, evaluations=evaluations, seed=seed, progress=report)
 
 
 def read_settings(file: Path | None) -> Settings:
