@@ -182,7 +182,8 @@ def _today(network: Network | None, posterior: Posterior | None, hops: Any) -> A
         }
     )
     widths = {"Sensor": 90, "Gain now": 90, "95 %": 110, "30 days": 80}
-    return table(frame, page_size=10, pagination="local", widths=widths)
+    wrapped = dict.fromkeys(("Name", "Calibration comes", "Status"), {"type": "textarea"})
+    return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
 
 
 def _progress(snapshot: Snapshot | None, message: str) -> Any:
