@@ -16,6 +16,7 @@ hv.extension("bokeh")
 
 COLOURS = {"reference": "#e65100", "static": "#1e88e5", "mobile": "#43a047"}
 PATH = "#d81b60"
+RASTER_COLUMNS = 400
 QUIET: dict[str, Any] = {"toolbar": "above", "active_tools": [], "responsive": True}
 PLAIN: dict[str, Any] = {"xaxis": None, "yaxis": None, "show_frame": False}
 
@@ -109,7 +110,9 @@ def visits_raster(network: Network, selected: Sequence[str]) -> hv.Points:
     )
     marks["row"] = marks["sensor"].map({sensor: row for row, sensor in enumerate(order)})
     marks["role"] = marks["met"].map(dict(zip(sensors["sensor"], sensors["role"], strict=True)))
-    marks = marks.drop_duplicates(["row", "time", "role"], ignore_index=True)
+    hours = network.clock.hours(marks["time"])
+    marks["pixel"] = np.floor(hours / max(np.ptp(hours), 1.0) * RASTER_COLUMNS) if len(hours) else hours
+    marks = marks.drop_duplicates(["row", "pixel", "role"], ignore_index=True)  # one mark where they would overlap
     marks["strength"] = np.where(marks["sensor"].isin(selected) | (not selected), 0.8, 0.12)
     ticks = list(enumerate(order)) if len(order) <= 60 else 0
     return hv.Points(marks, kdims=["time", "row"], vdims=["sensor", "met", "role", "strength"]).opts(
