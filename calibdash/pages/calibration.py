@@ -182,7 +182,7 @@ def _today(network: Network | None, posterior: Posterior | None, hops: Any) -> A
         }
     )
     widths = {"Sensor": 90, "Gain now": 90, "95 %": 110, "30 days": 80}
-    wrapped = dict.fromkeys(("Name", "Calibration comes", "Status"), {"type": "textarea"})
+    wrapped = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
     return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
 
 
