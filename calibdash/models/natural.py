@@ -44,7 +44,7 @@ def evaluate(model: Model, sites: Sites, seed: int) -> Fitted:
     """The bound of the posterior that the sites make, and the sites that a natural-gradient step of 1 would set."""
     q = posterior(model.design, sites)
     mean, cov = marginals(model.design, q)
-    likelihood, target, slopes = likelihood_sites(model, mean, cov, seed)
+    likelihood, target, slopes = likelihood_sites(model, mean, cov, seed, definite=False)
     return Fitted(sites, q, likelihood - divergence(model, q), target, slopes)
 
 
@@ -62,11 +62,13 @@ def divergence(model: Model, q: Gaussian) -> float:
 
 
 def likelihood_sites(
-    model: Model, mean: np.ndarray, cov: np.ndarray, seed: int
+    model: Model, mean: np.ndarray, cov: np.ndarray, seed: int, *, definite: bool = True
 ) -> tuple[float, Sites, list[tuple[np.ndarray, np.ndarray]]]:
-    """Σ_i E log p(y_i), sites W = −2 dE/dΣ (kept positive semi-definite) and b = Wμ + dE/dμ, and those gradients.
+    """Σ_i E log p(y_i), sites W = −2 dE/dΣ and b = Wμ + dE/dμ, and those gradients.
 
-    mean [N, 2L], cov [N, 2L, 2L]
+    definite: keep every W positive semi-definite, so that any step is safe. Along a direction that single colocations
+    hardly inform, such as gain against offset, the part that is cut away there and then has mean zero over many:
+    cutting it makes bands too narrow, so steps try the whole curvature first.   mean [N, 2L], cov [N, 2L, 2L]
     """
     latents = mean.shape[1]
     total, slopes = 0.0, []
@@ -78,7 +80,9 @@ def likelihood_sites(
         value, gradient, curvature = expectation(form, x_mean, x_cov, model.rows(rows), quadrature)
         total += float(value.sum())
         slopes.append((gradient, curvature))
-        x_W = _semi_definite(form, -2.0 * curvature)  # [n, D, D]
+        x_W = _curvature(form, -2.0 * curvature)  # [n, D, D]
+        if definite or len(J) == 1:
+            x_W = _semi_definite(x_W)
         x_shift = np.einsum("nij,nj->ni", x_W, x_mean) + gradient  # [n, D]
         width = J.shape[1]
         W[rows[:, None, None], np.arange(width)[:, None], np.arange(width)] = J.T @ x_W @ J
@@ -86,17 +90,21 @@ def likelihood_sites(
     return total, Sites(W, shift), slopes
 
 
-def _semi_definite(form: Form, W: np.ndarray) -> np.ndarray:
-    """The nearest positive semi-definite matrices; a point estimate does not correlate with the rest.   [n, D, D]"""
-    places = form.noise_places()
+def _curvature(form: Form, W: np.ndarray) -> np.ndarray:
+    """W made symmetric; a point estimate does not correlate with the rest.   [n, D, D]"""
     if form.noise_model == "dirac":
+        places = form.noise_places()
         rest = np.setdiff1d(np.arange(W.shape[-1]), places)
         W[:, places[:, None], rest] = 0.0
         W[:, rest[:, None], places] = 0.0
-    W = np.where(np.isfinite(W).all(axis=(1, 2), keepdims=True), W, 0.0)
+    return 0.5 * (W + W.swapaxes(-1, -2))
+
+
+def _semi_definite(W: np.ndarray) -> np.ndarray:
+    """The nearest positive semi-definite matrices.   [n, D, D]"""
     if W.shape[-1] == 1:
         return np.maximum(W, 0.0)
-    values, vectors = np.linalg.eigh(0.5 * (W + W.swapaxes(-1, -2)))
+    values, vectors = np.linalg.eigh(W)
     return np.einsum("nij,nj,nkj->nik", vectors, np.maximum(values, 0.0), vectors)
 
 
@@ -131,17 +139,26 @@ def climb(
 
 
 def _step(model: Model, now: Fitted, seed: int) -> Fitted | None:
-    """The first of ever shorter steps that raises the bound; None when none does."""
+    """The first of ever shorter steps that raises the bound: with the whole curvature, then with its definite part."""
+    better = _shorter_steps(model, now, now.target, seed)
+    if better is not None or all(len(form.matrix()) == 1 for form, _ in model.parts()):
+        return better
+    mean, cov = marginals(model.design, now.q)
+    return _shorter_steps(model, now, likelihood_sites(model, mean, cov, seed)[1], seed)
+
+
+def _shorter_steps(model: Model, now: Fitted, target: Sites, seed: int) -> Fitted | None:
     step = 1.0
     while step >= FEWEST_STEP:
-        W = (1 - step) * now.sites.precision + step * now.target.precision
-        shift = (1 - step) * now.sites.shift + step * now.target.shift
-        step /= 2
-        if not (np.isfinite(W).all() and np.isfinite(shift).all()):
-            continue
-        moved = evaluate(model, Sites(W, shift), seed)
-        if np.isfinite(moved.elbo) and moved.elbo >= now.elbo:
+        W = (1 - step) * now.sites.precision + step * target.precision
+        shift = (1 - step) * now.sites.shift + step * target.shift
+        try:
+            moved = evaluate(model, Sites(W, shift), seed)
+        except np.linalg.LinAlgError:  # too long a step along an indefinite curvature
+            moved = None
+        if moved is not None and np.isfinite(moved.elbo) and moved.elbo >= now.elbo:
             return moved
+        step /= 2
     return None
 
 
