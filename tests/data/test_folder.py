@@ -14,7 +14,7 @@ from calibdash.data.files import read_raw, write_table
 from calibdash.data.folder import check_folder, load_labels, load_network
 from calibdash.data.network import Clock
 from calibdash.data.problems import DataError, Problem
-from calibdash.data.schema import MEASUREMENTS
+from calibdash.data.schema import MEASUREMENTS, SCHEMAS
 from calibdash.data.tables import load_table
 from calibdash.errors import CalibdashError
 
@@ -227,6 +227,38 @@ def test_network_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list
     pd.testing.assert_frame_equal(again.colocations, network.colocations)
     assert len(network.colocations) <= len(frame)
     assert set(network.sensors["sensor"]) == set(frame["sensor_a"]) | set(frame["sensor_b"])
+
+
+sensor_rows = st.lists(
+    st.tuples(
+        names,
+        st.sampled_from(["static", "mobile"]),
+        st.booleans(),
+        st.floats(-90, 90),
+        st.floats(-180, 180),
+        st.floats(0, 1e6),
+    ),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda row: row[0],
+)
+
+
+@given(sensor_rows, st.sampled_from([".csv", ".parquet"]))
+def test_sensors_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list, suffix: str) -> None:
+    columns = ["sensor", "kind", "reference", "latitude", "longitude", "weight"]
+    frame = pd.DataFrame(rows, columns=columns)
+    path = tmp_path_factory.mktemp("sensors") / f"sensors{suffix}"
+    write_table(frame, path)
+    pd.testing.assert_frame_equal(load_table(path, SCHEMAS["sensors"]).frame, frame, check_dtype=False, rtol=1e-15)
+
+
+@given(st.lists(st.tuples(names, st.booleans()), min_size=1, max_size=8), st.sampled_from([".csv", ".parquet"]))
+def test_labellers_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list, suffix: str) -> None:
+    frame = pd.DataFrame(rows, columns=["labeller", "reference"])
+    path = tmp_path_factory.mktemp("labellers") / f"labellers{suffix}"
+    write_table(frame, path)
+    pd.testing.assert_frame_equal(load_table(path, SCHEMAS["labellers"]).frame, frame, check_dtype=False)
 
 
 labels = st.lists(st.tuples(names, names, names, stamps), min_size=1, max_size=12)
