@@ -24,6 +24,7 @@ from calibdash.data.measurements_sql import MICROSECONDS_PER_HOUR, load_measurem
 from calibdash.data.problems import Place, Problem, raise_errors, shorten, warning
 from calibdash.errors import CalibdashError
 
+SHORTEST_DISTANCE_M = 0.1
 LONGEST_DISTANCE_M = 100_000.0  # up to here chord and geodesic agree to 1e-6
 LONGEST_HOURS = 8766.0
 LARGEST_VALUE = 1e9
@@ -45,10 +46,10 @@ class EncounterOptions:
     high: float = 300.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.distance_m <= LONGEST_DISTANCE_M:
+        if not SHORTEST_DISTANCE_M <= self.distance_m <= LONGEST_DISTANCE_M:
             raise CalibdashError(
                 f"A distance of {self.distance_m:g} m cannot be searched.",
-                "Give more than 0 and at most 100000 metres.",
+                "Give 0.1 to 100000 metres: positions are never better known than that.",
             )
         if not 0 <= self.within_hours <= LONGEST_HOURS:
             raise CalibdashError(

@@ -495,6 +495,7 @@ def test_progress_rises_to_one_and_may_stop_the_search(tmp_path, monkeypatch):
     "wrong",
     [
         {"distance_m": 0},
+        {"distance_m": 1e-6},
         {"distance_m": math.nan},
         {"distance_m": 1e6},
         {"within_hours": -1},
