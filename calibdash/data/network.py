@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 import numpy as np
@@ -68,7 +68,15 @@ class Network:
     def with_references(self, references: tuple[str, ...]) -> Network:
         """The same network with just these sensors marked as references."""
         sensors = self.sensors.assign(reference=self.sensors["sensor"].isin(references))
-        return Network(self.name, self.colocations, sensors, self.clock, self.problems)
+        return replace(self, sensors=sensors)
+
+    def within(self, period: tuple[float, float] | None) -> Network:
+        """The same network with only the colocations of a stretch of hours; None is all."""
+        if period is None:
+            return self
+        hours = self.clock.hours(self.colocations["time"])
+        inside = (hours >= period[0]) & (hours <= period[1])
+        return replace(self, colocations=self.colocations[inside].reset_index(drop=True))
 
 
 def meetings(colocations: pd.DataFrame, sensors: pd.DataFrame) -> nx.Graph:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from calibdash.evaluation import drift, synthetic
+from calibdash.evaluation import drift, labels, synthetic
 from calibdash.evaluation.metrics import mean_and_error
 from calibdash.evaluation.study import Result
 from calibdash.reports.page import Table
@@ -38,9 +38,21 @@ def drift_table(results: Sequence[Result]) -> Table:
     return Table(["method", "MAE, paper", "NMSE, paper", "MAE", "NMSE", "NLPD of log gain", "coverage of 95 %"], rows)
 
 
-def _figure(frame: pd.DataFrame, name: str) -> str:
+def labels_table(results: Sequence[Result]) -> Table:
+    """Mean (standard error) over datasets, a row a method."""
+    frame = pd.DataFrame(list(results))
+    rows = []
+    for method in labels.METHODS:
+        mine = frame[frame["method"] == method]
+        paper = labels.PAPER.get(method)
+        figures = [_figure(mine, name, 1) for name in ("accuracy", "nlpd")]
+        rows.append([method, *(("", "") if paper is None else map(str, paper)), *figures])
+    return Table(["method", "accuracy %, paper", "NLPD, paper", "accuracy %", "NLPD, summed"], rows)
+
+
+def _figure(frame: pd.DataFrame, name: str, digits: int | None = None) -> str:
     if name not in frame or not np.isfinite(frame[name].astype(float)).any():
         return ""
     mean, error = mean_and_error(frame[name].astype(float).tolist())
-    digits = 4 if abs(mean) < 0.02 else 3
+    digits = digits or (4 if abs(mean) < 0.02 else 3)
     return f"{mean:.{digits}f}" + (f" ({error:.{digits}f})" if np.isfinite(error) else "")

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from bokeh.layouts import gridplot
 from bokeh.model import Model
+from bokeh.plotting import figure
 
 from calibdash.data.simulate import SimulatedNetwork
-from calibdash.evaluation import drift, synthetic
+from calibdash.evaluation import drift, labels, synthetic
 from calibdash.evaluation.methods import Gains, Points, multihop_best_on_truth
 from calibdash.evaluation.metrics import Z95
 from calibdash.models.multihop import multihop
@@ -77,6 +78,27 @@ def drift_figures() -> list[tuple[Model, str]]:
         (gridplot(gains, ncols=2, toolbar_location=None), "Gain of the tested reference (first network); blue: truth."),
         (gridplot(errors, ncols=2, toolbar_location=None), "Errors of its calibrated readings."),
     ]
+
+
+def labels_figures() -> list[tuple[Model, str]]:
+    """The nine entries of labeller A's confusion matrix over the list, as the paper's figure."""
+    from calibdash.models.labelling.fitting import fit_labels
+
+    simulated = labels.dataset(0)
+    posterior = fit_labels(labels.label_set(simulated))
+    table = posterior.confusion(labellers=["A"])
+    truth = simulated.confusions()
+    truth = truth[truth["labeller"] == "A"]
+    plots = []
+    for (true, label), band in table.groupby(["true_class", "label"]):
+        mine = truth[(truth["class"] == true) & (truth["label"] == label)]
+        plot = figure(title=f"{true} called {label}", width=300, height=200, y_range=(-0.02, 1.02))
+        plot.varea(band["time"].to_numpy(), band["lower"].to_numpy(), band["upper"].to_numpy(), fill_alpha=0.25)
+        plot.line(band["time"].to_numpy(), band["mean"].to_numpy(), line_color="green")
+        plot.line(mine["order"].to_numpy(), mine["probability"].to_numpy(), line_color="blue")
+        plots.append(plot)
+    told = "Labeller A over the 300 items. Green: posterior mean and its 95 % band. Blue: truth."
+    return [(gridplot(plots, ncols=3, toolbar_location=None), told)]
 
 
 def _band(points: Points, found: Gains) -> pd.DataFrame:

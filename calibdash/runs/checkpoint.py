@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 
+import numpy as np
 import pandas as pd
 
 from calibdash.data.files import write_atomically
 from calibdash.data.network import Network
+from calibdash.errors import CalibdashError
+from calibdash.models.progress import Halfway, Keep
+from calibdash.models.sites import Sites
 
 CHECKPOINT = "checkpoint.json"
+HALFWAY = ".halfway.npz"  # hidden: it is large, and nothing for an export
+HALFWAY_SECONDS = 30.0
 Checkpoint = Callable[[Mapping[str, object]], None]
+log = logging.getLogger(__name__)
 
 
 def write_checkpoint(folder: Path, values: Mapping[str, object]) -> None:
@@ -29,6 +39,35 @@ def read_checkpoint(folder: Path) -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def keep_halfway(folder: Path, key: str, seconds: float = HALFWAY_SECONDS) -> Keep:
+    """Save where a fit stands, at most once in so many seconds; ``key`` says of which data, settings and seed."""
+    last = monotonic()
+
+    def keep(halfway: Halfway) -> None:
+        nonlocal last
+        if monotonic() - last < seconds:
+            return
+        arrays = {"precision": halfway.sites.precision, "shift": halfway.sites.shift, "elbo": np.array(halfway.elbo)}
+        try:
+            write_atomically(folder / HALFWAY, lambda file: np.savez(file, key=np.array(key), **arrays))  # type: ignore[arg-type]
+        except CalibdashError as reason:  # a full disk may yet have room for the result
+            log.warning("Where run %s stands cannot be kept: %s", folder.name, reason)
+        last = monotonic()
+
+    return keep
+
+
+def read_halfway(folder: Path, key: str) -> Halfway | None:
+    """Where a fit of the same data, settings and seed stood; None where there is nothing of it that can be read."""
+    try:
+        with np.load(folder / HALFWAY, allow_pickle=False) as file:
+            if str(file["key"]) != key:
+                return None
+            return Halfway(Sites(file["precision"], file["shift"]), tuple(file["elbo"].tolist()))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
 
 
 def fingerprint(network: Network) -> str:

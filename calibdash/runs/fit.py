@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibdash.data.network import Network
 from calibdash.models.posterior import Posterior
-from calibdash.models.progress import Cancel, Report
+from calibdash.models.progress import Cancel, Halfway, Keep, Report
 from calibdash.models.settings import Settings
 from calibdash.runs.folder import check_target, now, write_run
 
@@ -30,12 +30,15 @@ def fit_to_folder(
     warm: Posterior | None = None,
     learned: Settings | None = None,
     on_learned: Callable[[Settings], None] | None = None,
+    keep: Keep | None = None,
+    resume: Halfway | None = None,
     about: Mapping[str, object] | None = None,
 ) -> Posterior:
     """Fit a network and write the run; nothing is written unless all of it can be.
 
     warm: a posterior to start from. learned: what learning found earlier, which is then not done again;
-    on_learned hears of it. about: more for ``run.json``, such as ``network_path``.
+    on_learned hears of it. keep hears where the fit stands, resume is where an earlier one stood. about: more for
+    ``run.json``, such as ``network_path``.
     """
     from calibdash.models.fitting import fit  # TensorFlow is loaded here, where the fit runs
     from calibdash.models.learning import learn as learn_settings
@@ -49,7 +52,7 @@ def fit_to_folder(
         used = learn_settings(network, settings, seed=seed, progress=progress, cancel=cancel)
         if on_learned is not None:
             on_learned(used)
-    posterior = fit(network, used, seed=seed, progress=progress, cancel=cancel, warm=warm)
+    posterior = fit(network, used, seed=seed, progress=progress, cancel=cancel, warm=warm, keep=keep, resume=resume)
     table = posterior.calibration(grid(network, grid_hours))
     more = {"created": started, "started": started, "grid_hours": grid_hours, **(about or {})}
     whole = {**record(network, settings, posterior, learn), **more}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,9 +15,18 @@ from calibdash.models.posterior import Posterior
 from calibdash.models.progress import Cancel, Progress, Report, check
 from calibdash.models.settings import Settings
 from calibdash.models.store import load as load_posterior
-from calibdash.runs.checkpoint import Checkpoint, fingerprint, read_checkpoint, write_checkpoint
+from calibdash.runs.checkpoint import (
+    HALFWAY,
+    Checkpoint,
+    fingerprint,
+    keep_halfway,
+    read_checkpoint,
+    read_halfway,
+    write_checkpoint,
+)
 from calibdash.runs.fit import fit_to_folder
 from calibdash.runs.folder import adopt
+from calibdash.runs.labels import labels_to_folder, read_labels
 from calibdash.runs.multihop import multihop_to_folder
 from calibdash.runs.request import JobRequest
 from calibdash.runs.run import check_id
@@ -41,7 +51,10 @@ def run_job(
     work = place / WORK
     shutil.rmtree(work, ignore_errors=True)
     check(cancel)
-    network = load_network(asked.network_path, asked.zone, asked.references)
+    if asked.kind == "labels":
+        _labels(asked, work, progress, cancel)
+        return {key: value for key, value in adopt(work, place).items() if key not in OF_THE_STORE}
+    network = load_network(asked.network_path, asked.zone, asked.references).within(asked.period)
     check(cancel)
     if asked.kind == "multihop":
         multihop_to_folder(
@@ -51,6 +64,20 @@ def run_job(
         _fit(asked, network, place, work, progress, cancel, checkpoint or partial(write_checkpoint, place))
     check(cancel)
     return {key: value for key, value in adopt(work, place).items() if key not in OF_THE_STORE}
+
+
+def _labels(asked: JobRequest, work: Path, progress: Report | None, cancel: Cancel | None) -> None:
+    labels_to_folder(
+        read_labels(asked.network_path, asked.zone, asked.references),
+        asked.label_settings,
+        work,
+        references=asked.references,
+        learn=asked.learn,
+        seed=asked.seed,
+        progress=progress,
+        cancel=cancel,
+    )
+    check(cancel)
 
 
 def _fit(
@@ -63,6 +90,7 @@ def _fit(
     checkpoint: Checkpoint,
 ) -> None:
     base = {"settings": dict(asked.settings), "seed": asked.seed, "data": fingerprint(network)}
+    key = json.dumps({**base, "learn": asked.learn, "warm": asked.warm_run}, sort_keys=True)
     fit_to_folder(
         network,
         asked.fit_settings,
@@ -75,7 +103,10 @@ def _fit(
         warm=_warm(asked.warm_run, place),
         learned=_learned(read_checkpoint(place), base),
         on_learned=lambda settings: checkpoint({**base, "learned": settings.as_dict()}),
+        keep=keep_halfway(place, key),
+        resume=read_halfway(place, key),
     )
+    (place / HALFWAY).unlink(missing_ok=True)
 
 
 def _learned(last: Mapping[str, object], base: Mapping[str, object]) -> Settings | None:

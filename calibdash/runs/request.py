@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
 from calibdash.errors import CalibdashError
+from calibdash.models.labelling.settings import LabelSettings
 from calibdash.models.multihop_graph import MultihopSettings
 from calibdash.models.settings import Settings
 from calibdash.runs.fit import GRID_HOURS
 
-KINDS = ("fit", "multihop")
+KINDS = ("fit", "multihop", "labels")
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """One fit or multi-hop calculation, checked when made.
+    """One fit, multi-hop calculation or fit of labellers, checked when made.
 
     learn: learn what the settings leave open (multi-hop: search window and weight). references None: as the network's
-    table has them. warm_run: an earlier run to start from. owner: who alone sees the run; '' = everybody.
+    table has them. warm_run: an earlier run to start from. period: the hours to use, None: all. owner: who alone sees
+    the run; '' = everybody.
     """
 
     network_path: str
@@ -32,16 +34,31 @@ class JobRequest:
     name: str = ""
     warm_run: str | None = None
     grid_hours: float = GRID_HOURS
+    period: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise CalibdashError(f"There is no kind of run {self.kind[:60]!r}.", f"The kinds are {', '.join(KINDS)}.")
-        checked = self.fit_settings if self.kind == "fit" else self.multihop_settings
-        object.__setattr__(self, "settings", checked.as_dict())
+        object.__setattr__(self, "settings", self._checked())
         if not 0 < self.grid_hours < float("inf"):
             raise CalibdashError(f"A step of {self.grid_hours} hours is none.", "Give a positive number of hours.")
         if self.references is not None:
             object.__setattr__(self, "references", tuple(self.references))
+        if self.period is not None:
+            first, last = (float(hour) for hour in self.period)
+            if not first <= last:
+                raise CalibdashError(f"A period from hour {first} to {last} is none.", "Give the earlier hour first.")
+            object.__setattr__(self, "period", (first, last))
+
+    def _checked(self) -> dict[str, object]:
+        if self.kind == "labels":
+            return self.label_settings.as_dict()
+        return (self.fit_settings if self.kind == "fit" else self.multihop_settings).as_dict()
+
+    @property
+    def label_settings(self) -> LabelSettings:
+        """The settings of a fit of labellers."""
+        return LabelSettings.from_dict(self.settings)
 
     @property
     def fit_settings(self) -> Settings:

@@ -10,7 +10,7 @@ import pytest
 from bokeh.plotting import figure
 
 from calibdash.cli.main import run
-from calibdash.evaluation import drift, synthetic
+from calibdash.evaluation import drift, labels, reproduce_figures, synthetic
 from calibdash.evaluation.methods import Gains, multihop_best_on_truth, multihop_gains, scores
 from calibdash.evaluation.reproduce import drift_table, synthetic_table
 from calibdash.models.multihop import multihop
@@ -86,7 +86,13 @@ def test_figures_and_page_stand_alone(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
 
 
-def test_labels_say_that_they_come_later(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["reproduce", "labels", "--out", str(tmp_path / "x")]) == 2
-    assert "labellers" in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
+def test_labels_beside_the_paper(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(labels, "METHODS", ("majority", labels.ORACLE))
+    monkeypatch.setattr(reproduce_figures, "labels_figures", list)
+    assert run(["reproduce", "labels", "--quick", "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert "majority" in capsys.readouterr().out
+    text = (tmp_path / "labels.html").read_text()
+    assert "81.9" in text  # the paper's figure for votes
+    assert "oracle" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from calibdash.cli.main import run as command
 from calibdash.errors import CalibdashError
 from calibdash.models.progress import FitCancelledError, Progress
 from calibdash.models.store import load
-from calibdash.runs.checkpoint import CHECKPOINT, read_checkpoint
+from calibdash.runs import job
+from calibdash.runs.checkpoint import CHECKPOINT, HALFWAY, keep_halfway, read_checkpoint
 from calibdash.runs.job import run_job
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.request import JobRequest
@@ -75,6 +77,32 @@ def test_what_was_learned_is_not_learned_again(city: Path, store: RunStore) -> N
     run_job(request, str(folder), progress, None, heard.append)
     assert "learn" in stages
     assert len(heard) == 1
+
+
+def test_an_interrupted_fit_goes_on(city: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "keep_halfway", partial(keep_halfway, seconds=0.0))
+    settings = {**QUICK, "lengthscale": "5d", "noise.additive": 2.0, "noise.proportional": 0.05, "tolerance": 1e-7}
+    folder, other = (store.path(store.create(JobRequest(str(city), settings))) for _ in range(2))
+    request = JobRequest(str(city), settings).as_dict()
+    whole = run_job(request, str(other))["elbo"]
+    assert len(whole) > 3  # type: ignore[arg-type]
+    seen: list[int] = []
+
+    def progress(report: Progress) -> None:
+        seen.append(report.iteration)
+
+    with pytest.raises(FitCancelledError):
+        run_job(request, str(folder), progress, lambda: 2 in seen)
+    halfway = (folder / HALFWAY).read_bytes()
+    seen.clear()
+    assert run_job(request, str(folder), progress)["elbo"] == whole
+    assert seen[0] == 3
+    assert not (folder / HALFWAY).exists()
+    for kept, changes in ((halfway, {"drift": 0.2}), (b"damaged", {})):
+        (folder / HALFWAY).write_bytes(kept)
+        seen.clear()
+        run_job({**request, "settings": {**settings, **changes}}, str(folder), progress)
+        assert seen[0] == 1
 
 
 def test_multihop(city: Path, make_queue: Callable[..., JobQueue], store: RunStore) -> None:
