@@ -1,5 +1,11 @@
 """Served by ``panel serve calibdash/app.py``."""
 
-from calibdash.pages.site import build, data_from_environment, folders_from_environment, queue_in
+from calibdash.pages.site import (
+    build,
+    data_from_environment,
+    folders_from_environment,
+    queue_from_environment,
+    shelf_in,
+)
 
-build(folders_from_environment(), queue_in(data_from_environment())).servable()
+build(folders_from_environment(), queue_from_environment(), shelf_in(data_from_environment().resolve())).servable()

@@ -71,6 +71,13 @@ class Posterior:
         return functions.named(self.settings.function)
 
     @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what a calibration consists of; ``noise`` among them where it is modelled over time."""
+        from calibdash.models.predict import parameters
+
+        return tuple(parameter.name for parameter in parameters(self))
+
+    @property
     def relative(self) -> tuple[str, ...]:
         """Sensors that no chain of colocations ties to a reference: only their ratios are known."""
         return self.record.relative

@@ -29,7 +29,7 @@ def calibration(
     tables = []
     for sensor in chosen if sensors is None else sensors:
         mean, cov = posterior.latents(sensor, hours)  # [T, L], [T, L, L]
-        for index, parameter in enumerate(_parameters(posterior)):
+        for index, parameter in enumerate(parameters(posterior)):
             sd = np.sqrt(cov[:, index, index])
             if parameter.name == "noise" and posterior.settings.noise_model == "dirac":
                 sd = np.zeros_like(sd)
@@ -44,7 +44,7 @@ def calibration(
     return pd.concat(tables, ignore_index=True)
 
 
-def _parameters(posterior: Posterior) -> tuple[Parameter, ...]:
+def parameters(posterior: Posterior) -> tuple[Parameter, ...]:
     """The calibration parameters and, where it is modelled, the noise as a factor on its sd."""
     noise = (Parameter("noise", "exp-half"),) if posterior.settings.noise_model != "fixed" else ()
     return (*posterior.function.parameters, *noise)

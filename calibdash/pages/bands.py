@@ -1,22 +1,45 @@
-"""Pure plot functions of the calibration page: a sensor's gain over time, as every method sees it."""
+"""A sensor's calibration over time, as every method sees it: what is to be drawn, as plain columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-import holoviews as hv
 import numpy as np
 import pandas as pd
 
 from calibdash.data.network import Network
 from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
-from calibdash.pages.plots import QUIET
 from calibdash.reports.figures import ratio_points
 
-BAND, HOPS, TRUTH, RATIO, CROSS = "#1e88e5", "#8e24aa", "#e65100", "#9e9e9e", "#d81b60"
 HALF = 0.6744897501960817 / 1.959963984540054  # of a 95 % band, the part that holds 50 %
 GRID_POINTS = 160
+VISIT_GAP_HOURS = 3.0
+MOST_POINTS = 4000
+POSITIVE = frozenset({"gain", "noise"})
+AXES = {"gain": "True level ÷ reading", "noise": "Noise, times the usual"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is drawn of a sensor besides its band, and how.   other: a second run's posterior"""
+
+    parameter: str = "gain"
+    hops: Multihop | None = None
+    truth: pd.DataFrame | None = None
+    other: Posterior | None = None
+    log: bool = False
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Columns to draw by layer (times as Bokeh takes them), the axis' limits and the title."""
+
+    layers: dict[str, dict[str, np.ndarray]]
+    limits: tuple[float, float]
+    title: str
+    axis: str
 
 
 def grid(network: Network) -> np.ndarray:
@@ -25,89 +48,102 @@ def grid(network: Network) -> np.ndarray:
     return np.linspace(hours.min(), hours.max(), GRID_POINTS)
 
 
-def band_table(posterior: Posterior, network: Network, sensor: str) -> pd.DataFrame:
-    """``time, median, lower, upper, lower50, upper50`` of a sensor's gain over the record."""
+def band_table(posterior: Posterior, network: Network, sensor: str, parameter: str = "gain") -> pd.DataFrame:
+    """``time, median, lower, upper, lower50, upper50`` of one parameter of a sensor over the record."""
+    columns = ["time", "median", "lower", "upper", "lower50", "upper50"]
+    if sensor not in posterior.sensors or parameter not in posterior.parameters:
+        return pd.DataFrame(columns=columns, dtype=float)
     table = posterior.calibration(network.clock.times(grid(network)), [sensor])
-    table = table[table["parameter"] == "gain"]
-    spread = np.log(table["upper"] / table["median"])
-    half = {"lower50": table["median"] * np.exp(-HALF * spread), "upper50": table["median"] * np.exp(HALF * spread)}
-    return _plain_times(table.assign(**half))
+    table = table[table["parameter"] == parameter]
+    if parameter in POSITIVE:
+        factor = np.log(table["upper"] / table["median"])
+        inner = {
+            "lower50": table["median"] * np.exp(-HALF * factor),
+            "upper50": table["median"] * np.exp(HALF * factor),
+        }
+    else:
+        spread = table["upper"] - table["median"]
+        inner = {"lower50": table["median"] - HALF * spread, "upper50": table["median"] + HALF * spread}
+    return table.assign(**inner)[columns]
 
 
-def gain_plot(
-    network: Network,
-    sensor: str,
-    posterior: Posterior | None,
-    hops: Multihop | None,
-    truth: pd.DataFrame | None,
-    *,
-    height: int = 420,
-    small: bool = False,
-) -> hv.Overlay:
-    """The gain of one sensor: 95 and 50 % bands, multi-hop steps, ratios of its colocations, and the truth if known."""
-    layers: list[hv.Element] = []
-    reach: list[np.ndarray] = []
-    if not small:
-        layers += _ratios(network, sensor)
-    if posterior is not None and sensor in posterior.sensors:
-        band = band_table(posterior, network, sensor)
-        reach += [band["lower"].to_numpy(), band["upper"].to_numpy()]
-        for low, high, alpha in (("lower", "upper", 0.22), ("lower50", "upper50", 0.38)):
-            columns = band[["time", low, high]].set_axis(["time", "low", "high"], axis=1)
-            layers.append(hv.Area(columns, "time", ["low", "high"]).opts(color=BAND, alpha=alpha, line_alpha=0))
-        layers.append(hv.Curve(band, "time", "median", label="Gain").opts(color=BAND, line_width=2))
-    if hops is not None and sensor in hops.sensors:
-        steps = _plain_times(hops.calibration(None, [sensor]))
-        reach.append(steps["median"].to_numpy())
-        curve = hv.Curve(steps, "time", "median", label="Multi-hop")
-        layers.append(curve.opts(color=HOPS, interpolation="steps-post", line_width=1.5, alpha=0.8))
-    if truth is not None:
-        mine = truth[(truth["sensor"] == sensor) & (truth["parameter"] == "gain")]
-        if len(mine):
-            layers.append(
-                hv.Curve(_plain_times(mine), "time", "value", label="Truth").opts(color=TRUTH, line_width=1.5)
-            )
-            reach.append(mine["value"].to_numpy())
-    return hv.Overlay(layers).opts(**_frame(network, sensor, reach, height, small))
+def drawn(network: Network, sensor: str, posterior: Posterior, look: Look) -> Drawn:
+    """One parameter of one sensor: 95 and 50 % bands, multi-hop steps, ratios of its colocations, visits, the truth.
 
-
-def _ratios(network: Network, sensor: str) -> list[hv.Element]:
-    """Partner ÷ own reading: dots with other low-cost sensors, crosses with references."""
-    layers = []
-    for kind, label, options in (
-        ("low-cost", "Ratio to low-cost", {"color": RATIO, "marker": "circle", "size": 4, "alpha": 0.45}),
-        ("reference", "Ratio to reference", {"color": CROSS, "marker": "x", "size": 8, "line_width": 2}),
-    ):
-        hours, ratio = ratio_points(network, sensor)[kind]
-        points = pd.DataFrame({"time": network.clock.times(hours), "ratio": ratio})
-        layers.append(hv.Scatter(_plain_times(points), "time", "ratio", label=label).opts(**options))
-    return layers
-
-
-def _frame(network: Network, sensor: str, reach: list[np.ndarray], height: int, small: bool) -> dict[str, Any]:
-    values = np.concatenate(reach) if reach else np.array([0.5, 2.0])
-    values = values[np.isfinite(values)]
-    low, high = np.quantile(values, (0.01, 0.99)) if len(values) else (0.5, 2.0)
-    room = 0.35 * max(high - low, 0.2)
+    Layers without anything to draw are empty.
+    """
+    gain = look.parameter == "gain"
+    band = band_table(posterior, network, sensor, look.parameter)
+    layers = {"band": band}
+    if look.other is not None:
+        layers["other"] = band_table(look.other, network, sensor, look.parameter)
+    if look.hops is not None and gain and sensor in look.hops.sensors:
+        layers["hops"] = look.hops.calibration(None, [sensor])[["time", "median"]]
+    if look.truth is not None:
+        mine = look.truth[(look.truth["sensor"] == sensor) & (look.truth["parameter"] == look.parameter)]
+        layers["truth"] = mine[["time", "value"]].set_axis(["time", "median"], axis=1)
+    reach = [table[name] for table in layers.values() for name in ("lower", "upper", "median") if name in table]
+    if not look.small:
+        ratios = _ratios(network, sensor) if gain else {}
+        reach += [table["ratio"].quantile([0.1, 0.9]) for table in ratios.values()]
+        layers |= _visits(network, sensor) | ratios
     names = dict(zip(network.sensors["sensor"], network.sensors["label"], strict=True))
+    return Drawn(
+        {name: _columns(table) for name, table in layers.items()},
+        _limits([part.to_numpy() for part in reach], look),
+        f"{sensor}  {names.get(sensor, '')}".strip(),
+        AXES.get(look.parameter, look.parameter.capitalize()),
+    )
+
+
+def visit_hours(hours: np.ndarray) -> np.ndarray:
+    """The first moment of each visit: colocations that follow closely belong together.   [N] → [V]"""
+    ordered = np.sort(hours)
+    return ordered[np.diff(ordered, prepend=-np.inf) > VISIT_GAP_HOURS]
+
+
+def _visits(network: Network, sensor: str) -> dict[str, pd.DataFrame]:
+    """When somebody came: low-cost sensors, and references."""
+    table, references = network.colocations, set(network.references)
+    mine = table[(table["sensor_a"] == sensor) | (table["sensor_b"] == sensor)]
+    hours = network.clock.hours(mine["time"])
+    partner = np.where(mine["sensor_a"] == sensor, mine["sensor_b"], mine["sensor_a"])
+    known = np.isin(partner, list(references))
     return {
-        **QUIET,
-        "height": height,
-        "ylim": (max(0.0, low - room), high + room),
-        "xlabel": "",
-        "ylabel": "" if small else "True level ÷ reading",
-        "title": f"{sensor}  {names.get(sensor, '')}".strip(),
-        "xticks": 3 if small else 8,
-        "fontsize": {"title": 10 if small else 12},
-        "toolbar": None if small else "above",
-        "show_legend": not small,
-        "legend_position": "bottom",
-        "legend_cols": 5,
+        name: pd.DataFrame({"time": network.clock.times(visit_hours(hours[rows]))})
+        for name, rows in (("visits", ~known), ("reference_visits", known))
     }
 
 
-def _plain_times(table: pd.DataFrame) -> pd.DataFrame:
-    """Bokeh draws naive UTC stamps as they are."""
-    if isinstance(table["time"].dtype, pd.DatetimeTZDtype):
-        return table.assign(time=table["time"].dt.tz_localize(None))
-    return table
+def _ratios(network: Network, sensor: str) -> dict[str, pd.DataFrame]:
+    """Partner ÷ own reading."""
+    tables = {}
+    for kind, name in (("low-cost", "ratios"), ("reference", "reference_ratios")):
+        hours, ratio = ratio_points(network, sensor)[kind]
+        step = max(1, len(hours) // MOST_POINTS)  # more would not be told apart
+        tables[name] = pd.DataFrame({"time": network.clock.times(hours[::step]), "ratio": ratio[::step]})
+    return tables
+
+
+def _limits(reach: list[np.ndarray], look: Look) -> tuple[float, float]:
+    """What the axis spans: all that is drawn but outliers, and some room."""
+    values = np.concatenate([np.asarray(part, dtype=float) for part in reach])
+    values = values[np.isfinite(values)]
+    low, high = np.quantile(values, (0.01, 0.99)) if len(values) else (0.5, 2.0)
+    if look.log and low > 0:
+        room = max((high / low) ** 0.35, 1.1)
+        return float(low / room), float(high * room)
+    room = 0.35 * max(high - low, 0.2 if look.parameter in POSITIVE else 0.05 * max(abs(low), abs(high), 1e-9))
+    return float(max(0.0, low - room) if look.parameter in POSITIVE else low - room), float(high + room)
+
+
+def _columns(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    columns = {name: table[name].to_numpy() for name in table.columns if name != "time"}
+    return {"time": _moments(table["time"]), **columns}
+
+
+def _moments(times: pd.Series) -> np.ndarray:
+    """Times as numbers that Bokeh draws: milliseconds since 1970 in UTC, or hours."""
+    if isinstance(times.dtype, pd.DatetimeTZDtype):
+        return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[ms]").astype(np.float64)
+    return times.to_numpy(np.float64)

@@ -6,32 +6,35 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-import holoviews as hv
 import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
 import param
-from holoviews.streams import Params, Selection1D
 
 from calibdash.data.folder import Checked
 from calibdash.data.network import Network
 from calibdash.pages.layout import side_by_side, titled
-from calibdash.pages.plots import PLAIN, graph_edges, reference_rings, sensor_points, sensor_rows, visits_raster
+from calibdash.pages.network_figures import GraphFigure, MapFigure, RasterFigure, pane
+from calibdash.pages.pair import PairView
 from calibdash.pages.tables import cards, labeller_table, problem_table, sensor_table
 from calibdash.state.session import Session
 
-LEGEND = "Colour tells who it is: orange a reference, blue a static sensor, green a mobile one."
+LEGEND = "Orange is a reference, blue a static sensor, green a mobile one; a line joins two that met."
 
 
 class NetworkPage(pn.viewable.Viewer):
     """Problems, figures, graph, map, table and raster of the chosen folder, picked together."""
 
     session: Any = param.ClassSelector(class_=Session, allow_None=False)
+    shown: Any = param.Callable(doc="Gives the session's Shown, for the pair view.")
+    door: Any = param.Parameter(doc="Where users add data; None where they cannot.")
 
     @param.depends("session.checked", "session.failure")
     def _content(self) -> pn.Column:
         checked = self.session.checked
         if checked is None:
+            if self.session.folder is None and self.door is not None:
+                return titled("Add your data to begin", self.door.view())
             return pn.Column(pmui.Alert(object=escape(self.session.failure), severity="error"))
         return pn.Column(*self._sections(checked), sizing_mode="stretch_width")
 
@@ -41,7 +44,7 @@ class NetworkPage(pn.viewable.Viewer):
             sections.append(titled("What we noticed", problem_table(checked.problems)))
         sections.append(pn.Column(pn.bind(cards, checked, self.session.param.network)))
         if checked.network is not None:
-            sections += NetworkViews(self.session).sections()
+            sections += NetworkViews(self.session, self.shown).sections()
         if checked.labels is not None:
             sections.append(titled("Labels by labeller", labeller_table(checked.labels)))
         return sections
@@ -53,20 +56,26 @@ class NetworkPage(pn.viewable.Viewer):
 class NetworkViews:
     """Graph, map, raster and table of one network, all on the session's one selection."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.places = session.layout()
+    def __init__(self, session: Session, shown: Callable[[], Any]) -> None:
+        self.session, self.shown = session, shown
+        whole = session.checked.network
+        self.graph = GraphFigure(session.layout(), self._picked, session.look_at)
+        self.map = MapFigure(self._picked) if whole.sensors["latitude"].notna().any() else None
+        self.raster = RasterFigure(whole, session.select)
+        self._draw()
+        session.param.watch(self._draw, "network")
+        session.param.watch(self._select, "selected")
 
     def sections(self) -> list[pn.viewable.Viewable]:
         """The views, two abreast where there is room."""
-        whole = self.session.checked.network
-        views = [titled("Who met whom", pn.pane.HoloViews(self._graph(), sizing_mode="stretch_width"))]
-        if whole.sensors["latitude"].notna().any():
-            views.append(titled("Where they stand", pn.pane.HoloViews(self._map(), sizing_mode="stretch_width")))
+        views = [titled("Who met whom", pane(self.graph.figure))]
+        if self.map is not None:
+            views.append(self._standing(self.map))
         return [
             self._actions(),
             side_by_side(*views),
-            titled("Visits over time", pn.pane.HoloViews(self._raster(), sizing_mode="stretch_width")),
+            PairView(session=self.session, shown=self.shown).__panel__(),
+            titled("Visits over time", pane(self.raster.figure)),
             titled("Sensors", sensor_table(self.session)),
         ]
 
@@ -80,62 +89,40 @@ class NetworkViews:
         told = pmui.Typography(pn.bind(_told, self.session.param.selected, self.session.param.network))
         return pn.Column(pn.Row(mark, clear), told, margin=(12, 0, 0, 0), sizing_mode="stretch_width")
 
-    def _params(self, *names: str) -> Params:
-        return Params(self.session, list(names))
-
-    def _picking(self, points: hv.DynamicMap) -> hv.DynamicMap:
+    def _picked(self, places: list[int]) -> None:
         """Tell the session what was picked among marks that stand in the order of the sensors table."""
+        names = self.session.network.sensors["sensor"]
+        self.session.select([names.iloc[place] for place in places if place < len(names)])
 
-        def picked(index: list[int]) -> None:
-            names = self.session.network.sensors["sensor"]
-            self.session.select([names.iloc[i] for i in index if i < len(names)])
+    def _draw(self, *_: object) -> None:
+        network = self.session.network
+        if network is None or set(network.sensors["sensor"]) != set(self.graph.places):
+            return  # another folder: these views are about to go
+        self.graph.show(network, self.session.best_path(self.session.selected))
+        if self.map is not None:
+            self.map.show(network)
+        self._select()
 
-        Selection1D(source=points).add_subscriber(picked)
-        return points
+    def _select(self, *_: object) -> None:
+        network, selected = self.session.network, self.session.selected
+        if network is None or set(network.sensors["sensor"]) != set(self.graph.places):
+            return
+        places = [place for place, name in enumerate(network.sensors["sensor"]) if name in set(selected)]
+        for marks in [self.graph.marks, *([self.map.marks] if self.map is not None else [])]:
+            marks.select(places)
+        self.graph.show_path(network, self.session.best_path(selected))
+        self.raster.show(network, selected)
 
-    def _marks(self, places: Callable[[Network], tuple[Any, Any]], **options: Any) -> hv.DynamicMap:
-        """Marks of all sensors at their places, to be picked, and rings around the references."""
-
-        def marks(network: Network, selected: list[str]) -> hv.Points:
-            return sensor_points(sensor_rows(network), *places(network), selected).opts(height=400, **options)
-
-        def rings(network: Network) -> hv.Points:
-            return reference_rings(sensor_rows(network), *places(network)).opts(**options)
-
-        points = self._picking(hv.DynamicMap(marks, streams=[self._params("network", "selected")]))
-        return points * hv.DynamicMap(rings, streams=[self._params("network")])
-
-    def _graph(self) -> hv.DynamicMap:
-        def edges(network: Network, selected: list[str]) -> hv.Segments:
-            return graph_edges(network, self.places, self.session.best_path(selected))
-
-        def drawn(network: Network) -> tuple[Any, Any]:
-            x, y = zip(*(self.places[sensor] for sensor in network.sensors["sensor"]), strict=True)
-            return x, y
-
-        lines = hv.DynamicMap(edges, streams=[self._params("network", "selected")])
-        return lines * self._marks(drawn, **PLAIN)
-
-    def _map(self) -> hv.DynamicMap:
-        def standing(network: Network) -> tuple[Any, Any]:
-            return network.sensors["longitude"], network.sensors["latitude"]
-
-        return self._marks(standing, xlabel="Longitude", ylabel="Latitude")
-
-    def _raster(self) -> hv.DynamicMap:
-        raster = hv.DynamicMap(visits_raster, streams=[self._params("network", "selected")])
-
-        def picked(index: list[int]) -> None:
-            marks = visits_raster(self.session.network, []).data
-            self.session.select(sorted({marks["sensor"].iloc[i] for i in index}))
-
-        Selection1D(source=raster).add_subscriber(lambda index: picked(index) if index else None)
-        return raster
+    def _standing(self, shown: MapFigure) -> pn.Column:
+        """The map; streets behind it only when somebody asks for them, since they come over the internet."""
+        streets = pmui.Switch(label="Street map (from OpenStreetMap, over the internet)", value=False, size="small")
+        streets.param.watch(lambda event: shown.show_streets(event.new), "value")
+        return titled("Where they stand", pn.Column(pane(shown.figure), streets, sizing_mode="stretch_width"))
 
 
 def _told(selected: list[str], network: Network | None) -> str:
     if not selected or network is None:
-        return f"Pick sensors in the graph, the map or the table. {LEGEND}"
+        return f"Pick sensors in the graph, the map or the table; pick a line to see a pair. {LEGEND}"
     names = network.sensors.set_index("sensor")["label"]
     shown = [f"{name} ({names[name]})" if names.get(name) else name for name in selected[:4]]
     return escape(", ".join(shown) + (f" and {len(selected) - 4} more" if len(selected) > 4 else ""))

@@ -1,4 +1,4 @@
-"""Pure plot functions of the network page: tables in, HoloViews elements out."""
+"""What the plots of the network page draw, as plain tables."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import holoviews as hv
 import numpy as np
 import pandas as pd
 
 from calibdash.data.network import Network, meetings
 
-hv.extension("bokeh")
-
 COLOURS = {"reference": "#e65100", "static": "#1e88e5", "mobile": "#43a047"}
 PATH = "#d81b60"
+EDGES = {
+    "with a reference": "#ef9a5b",
+    "static and mobile": "#90a4ae",
+    "two static": "#64b5f6",
+    "two mobile": "#81c784",
+}
+EDGE_COLUMNS = [
+    *("x0", "y0", "x1", "y1", "one", "other", "kind", "colocations", "last"),
+    *("width", "colour", "strength"),
+]
 RASTER_COLUMNS = 400
-QUIET: dict[str, Any] = {"toolbar": "above", "active_tools": [], "responsive": True}
-PLAIN: dict[str, Any] = {"xaxis": None, "yaxis": None, "show_frame": False}
+EARTH_METRES = 6_378_137.0
 
 
 def role(sensors: pd.DataFrame) -> np.ndarray:
@@ -44,90 +50,80 @@ def _moment(time: object) -> str:
     return f"{time:%-d %b %Y %H:%M}" if isinstance(time, pd.Timestamp) else f"hour {time:.0f}"
 
 
-def reference_rings(rows: pd.DataFrame, x: Any, y: Any) -> hv.Points:
-    """A ring around each reference, for those who do not tell colours apart.   x, y [S]"""
-    frame = rows.assign(x=x, y=y)
-    return hv.Points(frame[frame["role"] == "reference"], kdims=["x", "y"], vdims=["sensor"]).opts(
-        size=20, fill_alpha=0, line_color=COLOURS["reference"], line_width=2, show_legend=False, **QUIET
-    )
+def graph_edges(network: Network, places: dict[str, tuple[float, float]], path: Sequence[str]) -> pd.DataFrame:
+    """Who met whom: the wider, the oftener, coloured by who they are; the picked sensor's path stands out.
 
-
-def sensor_points(rows: pd.DataFrame, x: Any, y: Any, selected: Sequence[str]) -> hv.Points:
-    """Sensors as marks at x, y [S], the picked ones strong; the order of ``rows`` is the order of the marks."""
-    frame = rows.assign(x=x, y=y)
-    picked = np.flatnonzero(rows["sensor"].isin(selected)).tolist()
-    details = ["sensor", "label", "role", "colocations", "last"]
-    return hv.Points(frame, kdims=["x", "y"], vdims=details).opts(
-        color="role",
-        cmap=COLOURS,
-        size=11,
-        selected=picked,
-        nonselection_alpha=0.35 if picked else 1.0,
-        line_color="white",
-        tools=["tap", "box_select", _hover(details)],
-        show_legend=False,
-        xlabel="",
-        ylabel="",
-        **QUIET,
-    )
-
-
-def _hover(columns: Sequence[str]) -> Any:
-    from bokeh.models import HoverTool
-
-    titles = {"sensor": "Sensor", "label": "Name", "role": "Role", "colocations": "Colocations", "last": "Last visit"}
-    return HoverTool(tooltips=[(titles[name], f"@{name}") for name in columns])
-
-
-def graph_edges(network: Network, places: dict[str, tuple[float, float]], path: Sequence[str]) -> hv.Segments:
-    """Who met whom: the wider, the oftener; the path of the picked sensor to its reference stands out."""
+    ``x0, y0, x1, y1, one, other, kind, colocations, last, width, colour, strength``, a row a pair
+    """
     graph = meetings(network.colocations, network.sensors)
     along = {frozenset(step) for step in pairwise(path)}
-    rows = [
-        (
-            *places[a],
-            *places[b],
-            0.6 + 1.1 * np.log10(edge["colocations"]),
-            PATH if frozenset((a, b)) in along else "#9e9e9e",
-            0.95 if frozenset((a, b)) in along else 0.45,
-        )
-        for a, b, edge in graph.edges(data=True)
-    ]
-    columns = ["x0", "y0", "x1", "y1", "width", "colour", "strength"]
-    return hv.Segments(pd.DataFrame(rows, columns=columns), ["x0", "y0", "x1", "y1"], columns[4:]).opts(
-        line_width="width", color="colour", alpha="strength", **QUIET, **PLAIN
-    )
+    roles = dict(zip(network.sensors["sensor"], role(network.sensors), strict=True))
+    rows = []
+    for a, b, edge in graph.edges(data=True):
+        kind, chosen = edge_kind(roles[a], roles[b]), frozenset((a, b)) in along
+        count, colour = edge["colocations"], PATH if chosen else EDGES[kind]
+        width = (0.6 + 1.1 * np.log10(count)) * (1.6 if chosen else 1.0)
+        ends = (*places[a], *places[b])
+        rows.append((*ends, a, b, kind, count, _moment(edge["last"]), width, colour, 0.95 if chosen else 0.6))
+    return pd.DataFrame(rows, columns=EDGE_COLUMNS)
 
 
-def visits_raster(network: Network, selected: Sequence[str]) -> hv.Points:
-    """Who met somebody when: a row a sensor, a mark a colocation in the colour of the sensor that was met."""
+def edge_kind(one: str, other: str) -> str:
+    """Which sort of meeting it is, by the roles of the two."""
+    if "reference" in (one, other):
+        return "with a reference"
+    return "static and mobile" if one != other else f"two {one}"
+
+
+def mercator(longitude: Any, latitude: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Places on a Web Mercator map, in metres.   [S], [S] → [S], [S]"""
+    x = EARTH_METRES * np.radians(np.asarray(longitude, dtype=float))
+    y = EARTH_METRES * np.log(np.tan(np.pi / 4 + np.radians(np.clip(np.asarray(latitude, dtype=float), -85, 85)) / 2))
+    return x, y
+
+
+def map_axes() -> dict[str, Any]:
+    """Axes of a Web Mercator map, read in degrees."""
+    from bokeh.models import MercatorTicker, MercatorTickFormatter
+
+    return {
+        "xformatter": MercatorTickFormatter(dimension="lon"),
+        "yformatter": MercatorTickFormatter(dimension="lat"),
+        "xticks": MercatorTicker(dimension="lon", desired_num_ticks=4),
+        "yticks": MercatorTicker(dimension="lat", desired_num_ticks=5),
+        "xlabel": "Longitude",
+        "ylabel": "Latitude",
+    }
+
+
+def raster_rows(network: Network) -> dict[str, int]:
+    """The row of each sensor in the drawing of visits: mobiles below, references in between, statics on top."""
     sensors = network.sensors.assign(role=role(network.sensors))
-    order = sensors.sort_values(["role", "sensor"], ascending=[True, False])["sensor"].tolist()
+    order = sensors.sort_values(["role", "sensor"], ascending=[True, False])["sensor"]
+    return {sensor: row for row, sensor in enumerate(order)}
+
+
+def visits_raster(network: Network, selected: Sequence[str]) -> pd.DataFrame:
+    """Who met somebody when: a row a sensor, a mark a colocation in the colour of the sensor that was met.
+
+    ``time, row, sensor, met, role, colour, strength``, a row a mark
+    """
+    roles = dict(zip(network.sensors["sensor"], role(network.sensors), strict=True))
     frame = network.colocations
     sides = [("sensor_a", "sensor_b"), ("sensor_b", "sensor_a")]
     marks = pd.concat(
         [pd.DataFrame({"time": frame["time"], "sensor": frame[one], "met": frame[other]}) for one, other in sides]
     )
-    marks["row"] = marks["sensor"].map({sensor: row for row, sensor in enumerate(order)})
-    marks["role"] = marks["met"].map(dict(zip(sensors["sensor"], sensors["role"], strict=True)))
+    marks["row"] = marks["sensor"].map(raster_rows(network))
+    marks["role"] = marks["met"].map(roles)
     hours = network.clock.hours(marks["time"])
     marks["pixel"] = np.floor(hours / max(np.ptp(hours), 1.0) * RASTER_COLUMNS) if len(hours) else hours
     marks = marks.drop_duplicates(["row", "pixel", "role"], ignore_index=True)  # one mark where they would overlap
+    marks["colour"] = marks["role"].map(COLOURS)
     marks["strength"] = np.where(marks["sensor"].isin(selected) | (not selected), 0.8, 0.12)
-    ticks = list(enumerate(order)) if len(order) <= 60 else 0
-    return hv.Points(marks, kdims=["time", "row"], vdims=["sensor", "met", "role", "strength"]).opts(
-        color="role",
-        cmap=COLOURS,
-        marker="square",
-        size=5,
-        alpha="strength",
-        nonselection_alpha=0.8,
-        tools=["tap"],
-        show_legend=False,
-        height=max(240, min(18 * len(order) + 70, 900)),
-        yticks=ticks,
-        ylim=(-0.7, len(order) - 0.3),
-        xlabel="Time (UTC)" if network.clock.origin is not None else "Time (hours)",
-        ylabel="",
-        **QUIET,
-    )
+    return marks.drop(columns="pixel")
+
+
+def plain(times: pd.DatetimeIndex | np.ndarray) -> pd.DatetimeIndex | np.ndarray:
+    """Bokeh draws naive UTC stamps as they are."""
+    return times.tz_localize(None) if isinstance(times, pd.DatetimeIndex) else times

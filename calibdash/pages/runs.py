@@ -16,7 +16,8 @@ from calibdash.pages.tables import table
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.run import RESTARTABLE, Run
 
-COLUMNS = ["Started", "Network", "Kind", "Status", "Seconds", "Settings", "Message", "id"]
+COLUMNS = ["Started", "Network", "Kind", "Status", "Seconds", "Settings", "Seen by", "Message", "id"]
+REFRESH_MS = 2000
 
 
 class RunsPage(pn.viewable.Viewer):
@@ -24,6 +25,8 @@ class RunsPage(pn.viewable.Viewer):
 
     queue: Any = param.ClassSelector(class_=JobQueue, allow_None=False)
     open_run: Any = param.Callable(doc="Called with the id of a run that is to be shown.")
+    use_settings: Any = param.Callable(doc="Called with the id of a run whose settings are to be used again.")
+    user = param.String(doc="Who looks; '' where nobody is logged in.")
     picked = param.String(doc="Id of the picked run.")
     deleted = param.String(doc="Id of the run deleted last, for undo.")
 
@@ -33,14 +36,17 @@ class RunsPage(pn.viewable.Viewer):
         self._table.param.watch(self._pick, "selection")
 
     def _frame(self) -> pd.DataFrame:
-        return pd.DataFrame([_row(run) for run in self.queue.store.runs()], columns=COLUMNS)
+        return pd.DataFrame([_row(run) for run in self.queue.store.runs(self.user or None)], columns=COLUMNS)
 
     def _pick(self, event: param.parameterized.Event) -> None:
         self.picked = self._table.value["id"].iloc[event.new[0]] if event.new else ""
 
     def refresh(self, *_: object) -> None:
-        """Read the list anew."""
-        self._table.param.update(value=self._frame(), selection=[])
+        """Read the list anew; the picked run stays picked."""
+        frame = self._frame()
+        if not frame.equals(self._table.value):
+            picked = frame.index[frame["id"] == self.picked].tolist()
+            self._table.param.update(value=frame, selection=picked)
 
     def _do(self, action: Any) -> None:
         """Act on the picked run; what goes wrong is said."""
@@ -70,14 +76,17 @@ class RunsPage(pn.viewable.Viewer):
         none = self.param.picked.rx() == ""
         buttons = [
             _button("Show", "visibility", lambda _: self._do(self.open_run), disabled=none),
+            _button("Use its settings", "tune", lambda _: self._do(self.use_settings), disabled=none),
+            _button("Cancel", "stop", lambda _: self._do(self.queue.cancel), disabled=none),
             _button("Restart", "replay", lambda _: self._do(self._restart), disabled=none),
             _button("Delete", "delete", lambda _: self._do(self._delete), disabled=none),
             _button("Undo delete", "undo", lambda _: self._do(self._undo), disabled=self.param.deleted.rx() == ""),
-            _button("Refresh", "refresh", self.refresh),
         ]
         export = pmui.FileDownload(
             callback=self._export, filename="run.zip", label="Export", disabled=none, variant="outlined"
         )
+        if pn.state.curdoc is not None:
+            pn.state.add_periodic_callback(self.refresh, REFRESH_MS)
         return pn.Column(
             titled(
                 "Runs", pn.Column(pn.FlexBox(*buttons, export, gap="8px"), self._table, sizing_mode="stretch_width")
@@ -98,4 +107,14 @@ def _row(run: Run) -> tuple[object, ...]:
     learned = "; learned" if run.learn else ""
     started = (run.started or run.created)[:16].replace("T", " ")
     seconds = None if run.seconds is None else round(run.seconds, 1)
-    return (started, run.network or run.name, run.kind, run.status, seconds, settings + learned, run.message, run.id)
+    return (
+        started,
+        run.network or run.name,
+        run.kind,
+        run.status,
+        seconds,
+        settings + learned,
+        run.owner or "everybody",
+        run.message,
+        run.id,
+    )

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
+import panel as pn
 
 from calibdash.data.network import Network
 from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
+from calibdash.pages.tables import table
 
 WIDE, DRIFTED, LONG_DAYS = 0.25, 0.15, 30.0
+SORTED_BY: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "width": lambda rows: rows.sort_values("width", ascending=False, kind="stable"),
+    "change": lambda rows: rows.sort_values("change", key=abs, ascending=False, kind="stable"),
+    "visit": lambda rows: rows.sort_values("last visit", ascending=False, na_position="first", kind="stable"),
+    "name": lambda rows: rows.sort_values("sensor", kind="stable"),
+}
 
 
 def today(network: Network, posterior: Posterior, hops: Multihop | None) -> pd.DataFrame:
     """A row a non-reference, what needs attention first.
 
-    ``sensor, name, gain, lower, upper, change`` (over 30 days, %), ``last visit`` (days ago), ``path, status``
+    ``sensor, name, gain, lower, upper, change`` (over 30 days, %), ``last visit`` (days ago), ``path, status``,
+    ``width`` (upper ÷ lower)
     """
     hours = network.clock.hours(network.colocations["time"])
     end = hours.max()
@@ -32,11 +43,40 @@ def today(network: Network, posterior: Posterior, hops: Multihop | None) -> pd.D
     relative = set(posterior.relative)
     rows["status"] = [_status(row, sensor in relative) for sensor, row in rows.iterrows()]
     rows.insert(0, "name", [names.get(sensor, "") for sensor in rows.index])
-    urgency = (rows["upper"] / rows["lower"]).rename("urgency")
-    order = pd.concat([rows["status"] == "fine", urgency], axis=1).sort_values(
-        ["status", "urgency"], ascending=[True, False]
+    rows["width"] = rows["upper"] / rows["lower"]
+    fine = (rows["status"] == "fine").to_numpy()
+    order = np.lexsort((-rows["width"].to_numpy(), fine))
+    return rows.iloc[order].reset_index(names="sensor")
+
+
+def today_frame(rows: pd.DataFrame | None) -> pd.DataFrame:
+    """The same as people read it; None: no rows."""
+    columns = ["Sensor", "Name", "Gain now", "95 %", "30 days", "Last visit", "Calibration comes", "Status"]
+    if rows is None:
+        return pd.DataFrame(columns=columns)
+    return pd.DataFrame(
+        {
+            "Sensor": rows["sensor"],
+            "Name": rows["name"],
+            "Gain now": rows["gain"].round(2),
+            "95 %": [f"{low:.2f} – {high:.2f}" for low, high in zip(rows["lower"], rows["upper"], strict=True)],
+            "30 days": [f"{change:+.0f} %" for change in rows["change"]],
+            "Last visit": [_ago(days) for days in rows["last visit"]],
+            "Calibration comes": rows["path"],
+            "Status": rows["status"],
+        }
     )
-    return rows.loc[order.index].reset_index(names="sensor")
+
+
+def today_table(frame: pd.DataFrame) -> pn.widgets.Tabulator:
+    """A table of it."""
+    widths = {"Sensor": 90, "Gain now": 90, "95 %": 110, "30 days": 80, "Last visit": 110}
+    wrapped = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
+    return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
+
+
+def _ago(days: float) -> str:
+    return "never" if days != days else "today" if days < 1 else f"{days:.0f} days ago"
 
 
 def _status(row: pd.Series, relative: bool) -> str:

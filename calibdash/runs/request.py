@@ -53,7 +53,9 @@ class JobRequest:
     def _checked(self) -> dict[str, object]:
         if self.kind == "labels":
             return self.label_settings.as_dict()
-        return (self.fit_settings if self.kind == "fit" else self.multihop_settings).as_dict()
+        if self.kind == "fit":
+            return self.fit_settings.as_dict()
+        return dict(self.multihop_settings.as_dict())
 
     @property
     def label_settings(self) -> LabelSettings:

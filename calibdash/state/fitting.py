@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import param
@@ -14,30 +13,20 @@ from calibdash.models.posterior import Posterior
 from calibdash.models.store import load
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.request import JobRequest
-from calibdash.runs.snapshot import Snapshot
+from calibdash.runs.run import Run
+from calibdash.state.awaited import Awaited
+from calibdash.state.awaited import Schedule as Schedule
 from calibdash.state.tuning import SLIDERS, Tuning
 
-Schedule = Callable[[Callable[[], None]], None]
 
-
-class Fitting(param.Parameterized):
-    """The run a session waits for or looks at.
-
-    ``schedule`` brings a call from the worker's thread into the session's own.
-    """
+class Fitting(Awaited):
+    """The fit a session waits for or looks at."""
 
     tuning: Any = param.ClassSelector(class_=Tuning, allow_None=False)
-    busy = param.Boolean(False, doc="Whether a run of this session waits or runs.")
-    snapshot: Any = param.ClassSelector(class_=Snapshot, doc="Where that run stands.")
-    message = param.String(doc="Why there is no result, in a sentence.")
     posterior: Any = param.ClassSelector(class_=Posterior, doc="The result on show; None is the live preview.")
-    run_id = param.String(doc="The run on show.")
 
     def __init__(self, tuning: Tuning, queue: JobQueue, schedule: Schedule, **params: Any) -> None:
-        super().__init__(tuning=tuning, **params)
-        self._queue = queue
-        self._schedule = schedule
-        self._unsubscribe: Callable[[], None] = lambda: None
+        super().__init__(queue, schedule, tuning=tuning, **params)
         tuning.param.watch(self._back_to_preview, list(SLIDERS))
         tuning.session.param.watch(self._back_to_preview, ["network"])
 
@@ -47,50 +36,34 @@ class Fitting(param.Parameterized):
     def start(self) -> None:
         """Queue a fit of what is on show."""
         session = self.tuning.session
-        try:
-            request = JobRequest(
+        self.submit(
+            lambda: JobRequest(
                 str(session.folder.resolve()),
                 self.tuning.wanted().as_dict(),
-                learn=self.tuning.learn,
+                learn=bool(self.tuning.learned),
                 references=tuple(session.references),
+                period=session.period,
+                owner=session.user,
                 name=session.network.name,
             )
-            run_id = self._queue.submit(request)
-        except CalibdashError as problem:
-            self.message = str(problem)
-            return
-        self.param.update(busy=True, message="", run_id=run_id, snapshot=Snapshot(run_id, "queued"))
-        self.watch(run_id)
+        )
 
-    def watch(self, run_id: str) -> None:
-        """Follow a run, from wherever it stands."""
-        self._unsubscribe()
-        self._unsubscribe = self._queue.subscribe(run_id, lambda shot: self._schedule(lambda: self.apply(shot)))
-        self.apply(self._queue.progress(run_id))
+    def others(self) -> dict[str, str]:
+        """Finished fits of the network on show by what tells them apart, to compare with."""
+        session = self.tuning.session
+        here = str(session.folder.resolve())
+        runs = self._queue.store.runs(session.user or None)
+        fits = [run for run in runs if (run.kind, run.status, run.network_path) == ("fit", "done", here)]
+        return {f"{number}: {_made(run)}": run.id for number, run in enumerate(fits, 1)}
 
-    def cancel(self) -> None:
-        """Ask the run to stop."""
-        if self.busy:
-            self._queue.cancel(self.run_id)
-
-    def apply(self, snapshot: Snapshot) -> None:
-        """Take over what the worker says; the result, once there is one."""
-        if snapshot.id != self.run_id or not self.busy:
-            return
-        if snapshot.status in ("queued", "running"):
-            self.snapshot = snapshot
-            return
-        self.detach()
-        if snapshot.status == "done":
-            self.show(snapshot.id)
-        else:
-            self.message = f"{snapshot.message} {snapshot.hint}".strip() or snapshot.status
-        self.param.update(busy=False, snapshot=None)
+    def read(self, run_id: str) -> Posterior:
+        """The result of a run."""
+        return load(self._queue.store.path(run_id))
 
     def show(self, run_id: str) -> None:
         """Put the result of a run on show."""
         try:
-            posterior = load(self._queue.store.path(run_id))
+            posterior = self.read(run_id)
             known = data_hash(read_pairs(self.tuning.session.network, posterior.settings)) == posterior.record.data_hash
         except CalibdashError as problem:
             self.message = str(problem)
@@ -98,7 +71,7 @@ class Fitting(param.Parameterized):
         told = "" if known else "This run was made from other colocations or references than those on show now."
         self.param.update(posterior=posterior, run_id=run_id, message=told)
 
-    def detach(self) -> None:
-        """Stop listening; the run goes on without us."""
-        self._unsubscribe()
-        self._unsubscribe = lambda: None
+
+def _made(run: Run) -> str:
+    started = (run.started or run.created)[:16].replace("T", " ")
+    return f"{started}, {'learned' if run.learn else 'as set'}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import param
 
 from calibdash.data.folder import Checked
@@ -26,6 +27,8 @@ class Session(param.Parameterized):
     period: Any = param.Range(doc="The hours on show, first and last; None is all.")
     selected = param.List(item_type=str, doc="Ids of the picked sensors.")
     network: Any = param.ClassSelector(class_=Network, doc="The network as chosen: folder, references and period.")
+    pair: Any = param.Tuple(default=None, length=2, allow_None=True, doc="Two sensors that met, looked at together.")
+    user = param.String(doc="Who is logged in; '' where nobody has to.")
 
     def __init__(self, folders: dict[str, Path], **params: Any) -> None:
         self._hops: tuple[Network, dict[str, list[str]]] | None = None
@@ -50,13 +53,18 @@ class Session(param.Parameterized):
             references=list(whole.references) if whole else [],
             period=None,
             selected=[],
+            pair=None,
             network=whole,
         )
 
     @param.depends("references", "period", watch=True)
     def _choose(self) -> None:
         whole = self.checked.network if self.checked else None
-        self.network = whole and chosen(whole, tuple(self.references), self.period)
+        self.network = whole and whole.with_references(tuple(self.references)).within(self.period)
+
+    def offer(self, folders: dict[str, Path]) -> None:
+        """Put other folders on offer; the one on show stays."""
+        self.param["folder"].objects = folders
 
     def layout(self) -> dict[str, tuple[float, float]]:
         """Places of the sensors in the drawing of who met whom, found once a folder."""
@@ -79,22 +87,19 @@ class Session(param.Parameterized):
         """Pick sensors; nothing happens if they are picked already, since every view echoes a selection once."""
         if set(sensors) != set(self.selected):
             self.selected = sorted(sensors)
+            if len(sensors) == 2:
+                self.look_at(*self.selected)
 
+    def partners(self, sensor: str) -> dict[str, int]:
+        """Whom a sensor met, and how often; the most frequent first."""
+        table = self.network.colocations
+        met = pd.concat([table.loc[table["sensor_a"] == sensor, "sensor_b"],
+                         table.loc[table["sensor_b"] == sensor, "sensor_a"]])  # fmt: skip
+        return {str(name): int(count) for name, count in met.value_counts().items()}
 
-def chosen(network: Network, references: tuple[str, ...], period: tuple[float, float] | None) -> Network:
-    """The network with these references, and only the colocations of a stretch of hours."""
-    network = network.with_references(references)
-    if period is None:
-        return network
-    hours = network.clock.hours(network.colocations["time"])
-    inside = (hours >= period[0]) & (hours <= period[1])
-    return Network(
-        network.name,
-        network.colocations[inside].reset_index(drop=True),
-        network.sensors,
-        network.clock,
-        network.problems,
-    )
+    def look_at(self, a: str, b: str) -> None:
+        """Put two sensors side by side, if they met."""
+        self.pair = (a, b) if b in self.partners(a) else None
 
 
 def layout(network: Network) -> dict[str, tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import param
@@ -24,29 +25,49 @@ SLIDERS = {
     "noise_percent": ("noise.proportional", 0.01),
     "noise_units": ("noise.additive", 1.0),
 }
+FUNCTIONS = {
+    "a factor": "scale",
+    "a factor and an offset": "gain-offset",
+    "a factor, an offset and a bend": "polynomial",
+    "a factor, and humidity": "humidity",
+    "a factor, an offset, and humidity": "humidity-offset",
+}
+CHOICES = {"function": "function", "likelihood": "likelihood", "kernel": "kernel", "noise_model": "noise.model"}
 
 
 class Tuning(param.Parameterized):
     """What the sliders say; ``preview`` and ``hops`` follow the network and the sliders."""
 
     session: Any = param.ClassSelector(class_=Session, allow_None=False)
-    static_days = param.Number(60.0, bounds=(1, 730), doc="Days over which a static sensor's calibration changes.")
-    mobile_days = param.Number(30.0, bounds=(1, 730), doc="Days over which a mobile sensor's calibration changes.")
-    drift_percent = param.Number(25.0, bounds=(1, 300), doc="Usual size of those changes, in percent.")
-    bias_percent = param.Number(25.0, bounds=(1, 300), doc="Usual lasting error of a new sensor, in percent.")
-    noise_percent = param.Number(10.0, bounds=(0.1, 100), doc="Noise of a reading, in percent of it.")
-    noise_units = param.Number(2.0, bounds=(0.01, 100), doc="Noise of a reading whatever its size, in its unit.")
-    function: Any = param.Selector(
-        default="scale", objects=["scale", "gain-offset"], doc="What may be wrong with a reading."
+    static_days = param.Number(
+        60.0, bounds=(1, 730), doc="How long a static sensor's calibration stays about the same."
     )
+    mobile_days = param.Number(
+        30.0, bounds=(1, 730), doc="How long a mobile sensor's calibration stays about the same."
+    )
+    drift_percent = param.Number(25.0, bounds=(1, 300), doc="Usual size of the changes over such a time.")
+    bias_percent = param.Number(25.0, bounds=(1, 300), doc="Usual error of a new sensor, which stays.")
+    noise_percent = param.Number(10.0, bounds=(0.1, 100), doc="Noise of a reading, as a share of it.")
+    noise_units = param.Number(2.0, bounds=(0.01, 100), doc="Noise of a reading whatever its size, in its unit.")
+    learned: Any = param.ListSelector(
+        default=list(SLIDERS), objects=list(SLIDERS), doc="Values that the full fit finds itself, from the data alone."
+    )
+    function: Any = param.Selector(default="scale", objects=FUNCTIONS, doc="What may be wrong with a reading.")
     likelihood: Any = param.Selector(
         default="reading",
-        objects={"on the reading": "reading", "on the ratio": "log-ratio"},
+        objects={"on each reading": "reading", "on the ratio of a pair": "log-ratio", "as in the paper": "paper"},
         doc="Where the noise sits.",
     )
-    learn = param.Boolean(True, doc="Let the full fit find these values itself, from the data alone.")
-    window_hours = param.Number(24.0, bounds=(1, 2000), doc="Multi-hop: length of a window, in hours.")
-    time_weight = param.Number(0.21, bounds=(0.01, 5), doc="Multi-hop: cost of going back one window, in meetings.")
+    kernel: Any = param.Selector(
+        default=None, objects={"as the data say": None, "smooth": "eq", "rough": "matern32"}, doc="How gains wander."
+    )
+    noise_model: Any = param.Selector(
+        default="fixed",
+        objects={"no": "fixed", "yes, a best guess": "dirac", "yes, with its uncertainty": "gp"},
+        doc="Whether the noise of a sensor changes over time.",
+    )
+    window_hours = param.Number(24.0, bounds=(1, 2000), doc="Meetings within so long count as one.")
+    time_weight = param.Number(0.21, bounds=(0.01, 5), doc="What a step back of one window costs, in meetings.")
     preview: Any = param.ClassSelector(class_=Posterior, doc="The one-solve fit of what the sliders say.")
     hops: Any = param.ClassSelector(class_=Multihop, doc="The multi-hop calibration.")
     failure = param.String(doc="Why there is no preview.")
@@ -64,6 +85,9 @@ class Tuning(param.Parameterized):
         whole = self.session.checked.network if self.session.checked else None
         if network is not None and whole is not self._network:
             self._network = whole
+            dry = "humidity" not in network.covariates
+            self.param["function"].objects = {k: v for k, v in FUNCTIONS.items() if not (dry and "humidity" in v)}
+            self.function = self.function if self.function in self.param["function"].objects else "scale"
             self._suggest(network)
         self._refresh()
         self._hop()
@@ -85,15 +109,14 @@ class Tuning(param.Parameterized):
         }
         with param.parameterized.batch_call_watchers(self):
             for name, value in values.items():
-                low, high = self.param[name].bounds
-                setattr(self, name, float(min(max(value, low), high)))
+                setattr(self, name, self._inside(name, float(value)))
 
     def _read(self, network: Network) -> PairData:
         if self._pairs is None or self._pairs[0] is not network:
             self._pairs = (network, preview_pairs(network))
         return self._pairs[1]
 
-    @param.depends(*SLIDERS, watch=True)
+    @param.depends(*SLIDERS, "kernel", watch=True)
     def _refresh(self) -> None:
         network = self.session.network
         if network is None or network.colocations.empty:
@@ -115,11 +138,27 @@ class Tuning(param.Parameterized):
 
     def stated(self) -> Settings:
         """The settings that fix every slider's value."""
-        values = {key: getattr(self, name) * unit for name, (key, unit) in SLIDERS.items()}
-        return Settings().with_values({**values, "function": self.function, "likelihood": self.likelihood})
+        return self._settings(())
 
     def wanted(self) -> Settings:
         """The settings of the full fit: what is to be learned is left open."""
-        if not self.learn:
-            return self.stated()
-        return Settings().with_values({"function": self.function, "likelihood": self.likelihood})
+        return self._settings(self.learned)
+
+    def _settings(self, left_open: Sequence[str]) -> Settings:
+        values = {key: getattr(self, name) * unit for name, (key, unit) in SLIDERS.items() if name not in left_open}
+        return Settings().with_values({**values, **{key: getattr(self, name) for name, key in CHOICES.items()}})
+
+    def take(self, settings: Settings) -> None:
+        """Set everything as these settings have it; what they leave open is to be learned."""
+        known = {key: getattr(settings, key.replace(".", "_")) for key, _ in SLIDERS.values()}
+        sliders = {name: known[key] / unit for name, (key, unit) in SLIDERS.items() if known[key] is not None}
+        choices = {name: getattr(settings, key.replace(".", "_")) for name, key in CHOICES.items()}
+        values = {name: self._inside(name, value) for name, value in sliders.items()}
+        for name, value in choices.items():
+            if value not in self.param[name].objects:
+                raise CalibdashError(f"{value} is not on offer for this network.", "Choose another run's settings.")
+        self.param.update(**values, **choices, learned=[name for name in SLIDERS if name not in sliders])
+
+    def _inside(self, name: str, value: float) -> float:
+        low, high = self.param[name].bounds
+        return min(max(value, low), high)

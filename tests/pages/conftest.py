@@ -16,7 +16,7 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-expect.set_options(timeout=30_000)  # a loaded machine is slow, not wrong
+expect.set_options(timeout=60_000)  # a loaded machine is slow, not wrong
 
 FLAGS = [
     "--headless",
@@ -42,19 +42,29 @@ def browser_type_launch_args() -> dict[str, object]:
 def serving(*folders: Path) -> Iterator[str]:
     """The address of the real program, served on a free port, its runs in a folder of their own."""
     data = tempfile.mkdtemp(prefix="calibdash-test-")
-    command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0", "--data-dir", data]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    server = started(Path(data), *folders)
     try:
-        said = []
-        while not (found := re.search(r"http://localhost:\d+", "".join(said[-1:]))):
-            said.append(server.stderr.readline())
-            assert said[-1], f"the server stopped: {said}"
-        yield found[0]
+        yield address_of(server)
     finally:
         server.terminate()
         server.wait(timeout=20)
         server.stderr.close()
         shutil.rmtree(data, ignore_errors=True)
+
+
+def started(data: Path, *folders: Path) -> subprocess.Popen:
+    """The real program on a free port."""
+    command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0", "--data-dir", str(data)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def address_of(server: subprocess.Popen) -> str:
+    """Where a server that is starting will answer."""
+    said: list[str] = []
+    while not (found := re.search(r"http://localhost:\d+", "".join(said[-1:]))):
+        said.append(server.stderr.readline())
+        assert said[-1], f"the server stopped: {said}"
+    return found[0]
 
 
 @pytest.fixture(scope="session")

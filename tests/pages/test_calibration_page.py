@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from calibdash.pages.bands import band_table, gain_plot
-from calibdash.pages.today import today
+from calibdash.pages.band_figure import BandFigure
+from calibdash.pages.bands import Look, band_table, drawn, visit_hours
+from calibdash.pages.compare import differences
+from calibdash.pages.today import SORTED_BY, today, today_frame
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.store import RunStore
 from calibdash.state.fitting import Fitting
 from calibdash.state.folders import find_folders
 from calibdash.state.session import Session
+from calibdash.state.shown import Shown
 from calibdash.state.truth import read_truth
 from calibdash.state.tuning import Tuning
 
@@ -74,11 +77,69 @@ def test_today_puts_first_what_needs_attention(examples: Path) -> None:
     assert not set(rows.index) & set(tuning.session.network.references)
 
 
-def test_the_plot_shows_band_steps_ratios_and_truth(tuning: Tuning, examples: Path) -> None:
-    plot = gain_plot(tuning.session.network, "aq-03", tuning.preview, tuning.hops, read_truth(examples / "kampala"))
-    labels = {element.label for element in plot}
-    assert {"Gain", "Multi-hop", "Truth", "Ratio to low-cost", "Ratio to reference"} <= labels
-    assert len(gain_plot(tuning.session.network, "aq-03", None, None, None)) == 2
+def test_the_plot_shows_band_steps_ratios_visits_and_truth(tuning: Tuning, examples: Path) -> None:
+    network = tuning.session.network
+    look = Look("gain", tuning.hops, read_truth(examples / "kampala"), other=tuning.preview)
+    layers = drawn(network, "aq-03", tuning.preview, look).layers
+    assert all(len(columns["time"]) for columns in layers.values())
+    assert set(layers) >= {"band", "other", "hops", "truth", "ratios", "reference_ratios", "visits", "reference_visits"}
+    np.testing.assert_array_equal(layers["band"]["median"], layers["other"]["median"])
+    inner = layers["band"]
+    assert (inner["lower"] < inner["lower50"]).all()
+    assert (inner["upper50"] < inner["upper"]).all()
+
+
+def test_a_figure_takes_another_sensor_in_place(tuning: Tuning) -> None:
+    network = tuning.session.network
+    figure = BandFigure(stamped=True)
+    first = drawn(network, "aq-03", tuning.preview, Look("gain", tuning.hops))
+    figure.show(first)
+    assert len(figure.sources["hops"].data["time"]) > 0
+    figure.show(drawn(network, "aq-16", tuning.preview, Look("gain")))
+    assert figure.figure.title.text.startswith("aq-16")
+    assert len(figure.sources["hops"].data["time"]) == 0
+    assert (figure.figure.y_range.start, figure.figure.y_range.end) != first.limits
+
+
+def test_colocations_that_follow_closely_are_one_visit() -> None:
+    np.testing.assert_array_equal(visit_hours(np.array([10.5, 0.0, 0.5, 1.0, 10.0])), [0.0, 10.0])
+    assert len(visit_hours(np.array([]))) == 0
+
+
+def test_small_plots_come_in_the_order_asked_for(tuning: Tuning) -> None:
+    rows = today(tuning.session.network, tuning.preview, None)
+    assert SORTED_BY["width"](rows)["width"].is_monotonic_decreasing
+    assert SORTED_BY["change"](rows)["change"].abs().is_monotonic_decreasing
+    assert SORTED_BY["visit"](rows)["last visit"].is_monotonic_decreasing
+    assert SORTED_BY["name"](rows)["sensor"].is_monotonic_increasing
+    assert len(today_frame(rows)) == len(rows)
+
+
+def test_what_is_not_found_by_the_fit_is_fixed(examples: Path) -> None:
+    tuning = Tuning(Session(find_folders([examples])))
+    assert tuning.wanted().as_dict() == {}
+    tuning.learned = ["static_days", "bias_percent"]
+    wanted = tuning.wanted()
+    assert wanted.lengthscale_static is None
+    assert wanted.drift == pytest.approx(tuning.drift_percent / 100)
+    other = Tuning(Session(find_folders([examples])))
+    other.take(wanted)
+    assert other.wanted() == wanted
+    assert other.learned == ["static_days", "bias_percent"]
+
+
+def test_humidity_is_on_offer_only_where_it_was_measured(tuning: Tuning, tmp_path: Path) -> None:
+    rows = "\n".join(f"{hour},A,B,{20 + hour % 7},{30 + hour % 5},{40 + hour},{41 + hour}" for hour in range(40))
+    head = "time,sensor_a,sensor_b,value_a,value_b,humidity_a,humidity_b"
+    (tmp_path / "colocations.csv").write_text(f"{head}\n{rows}\n")
+    assert "humidity" in Tuning(Session({"x": tmp_path})).param["function"].objects
+    assert ("humidity" in tuning.session.network.covariates) == ("humidity" in tuning.param["function"].objects)
+
+
+def test_a_run_differs_from_itself_in_nothing(tuning: Tuning) -> None:
+    rows = differences(tuning.session.network, tuning.preview, tuning.preview)
+    assert (rows["difference"] == 0).all()
+    assert rows["agree"].all()
 
 
 def test_a_folder_without_references_still_previews(tmp_path: Path) -> None:
@@ -92,7 +153,7 @@ def test_a_folder_without_references_still_previews(tmp_path: Path) -> None:
 def test_a_fit_goes_through_the_queue_and_comes_back(examples: Path, tmp_path: Path) -> None:
     done = threading.Event()
     tuning = Tuning(Session(find_folders([examples])))
-    tuning.learn = False
+    tuning.learned = []
     queue = JobQueue(RunStore(tmp_path / "runs"))
     fitting = Fitting(tuning, queue, lambda call: call())
     fitting.param.watch(lambda event: None if event.new else done.set(), "busy")
@@ -107,6 +168,11 @@ def test_a_fit_goes_through_the_queue_and_comes_back(examples: Path, tmp_path: P
     fitting.show(run.id)
     assert fitting.posterior is not None
     assert fitting.message == ""
+    shown = Shown(fitting)
+    assert list(fitting.others().values()) == [run.id]
+    assert shown.posterior is fitting.posterior
+    shown.other_id = run.id
+    assert differences(tuning.session.network, shown.posterior, shown.other)["agree"].all()
     tuning.session.references = ["aq-01"]
     fitting.show(run.id)
     assert "other colocations or references" in fitting.message
@@ -143,6 +209,8 @@ def test_walk_to_a_fit(site: str, watched: Page) -> None:
     watched.get_by_role("tab", name="Calibration").click()
     expect(watched.get_by_text("Live preview of what you believe")).to_be_visible()
     expect(watched.get_by_text("from aq-", exact=False).first).to_be_visible()
-    watched.get_by_role("switch").click()
-    watched.get_by_role("button", name="Fit").click()
+    for switch in watched.get_by_role("switch", name="found by the fit").all():
+        switch.click()
+    expect(watched.get_by_text("takes every value below as it is set")).to_be_visible()
+    watched.get_by_role("button", name="Fit", exact=True).click()
     expect(watched.get_by_text("Full fit. Move a slider")).to_be_visible(timeout=240_000)

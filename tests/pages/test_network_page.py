@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from calibdash.data.network import meetings
-from calibdash.pages.network import NetworkPage
-from calibdash.pages.plots import PATH, graph_edges, reference_rings, sensor_points, sensor_rows, visits_raster
+from calibdash.pages.network import NetworkPage, NetworkViews
+from calibdash.pages.plots import EDGES, PATH, edge_kind, graph_edges, mercator, sensor_rows, visits_raster
 from calibdash.pages.tables import problem_table, sensor_table
 from calibdash.state.folders import find_folders
 from calibdash.state.session import Session
@@ -80,18 +80,63 @@ def test_the_best_path_leads_from_a_reference_to_the_picked_sensor(examples: Pat
 
 def test_plots_show_every_sensor_in_the_order_of_the_table(examples: Path) -> None:
     session = Session(find_folders([examples]))
-    network, places = session.network, session.layout()
-    rows = sensor_rows(network)
-    points = sensor_points(rows, range(len(rows)), range(len(rows)), ["aq-03"])
-    assert list(points["sensor"]) == list(network.sensors["sensor"])
-    assert set(places) == set(network.sensors["sensor"])
-    assert len(reference_rings(rows, range(len(rows)), range(len(rows)))) == len(network.references)
-    edges = graph_edges(network, places, ["aq-01", "boda-01"])
+    views = NetworkViews(session, lambda: None)
+    network = session.network
+    for marks in (views.graph.marks, views.map.marks):
+        assert list(marks.source.data["sensor"]) == list(network.sensors["sensor"])
+        assert (marks.source.data["ring"] > 0).sum() == len(network.references)
+    edges = graph_edges(network, session.layout(), ["aq-01", "boda-01"])
     assert len(edges) == meetings(network.colocations, network.sensors).number_of_edges()
-    assert (edges["colour"] == PATH).sum() <= 1
+    assert (edges["colour"] == PATH).sum() == 1
+    assert set(edges["kind"]) <= set(EDGES)
     raster = visits_raster(network, ["aq-03"])
     assert set(raster["sensor"]) == set(network.colocations["sensor_a"]) | set(network.colocations["sensor_b"])
     assert set(raster["strength"][raster["sensor"] == "aq-03"]) == {0.8}
+
+
+def test_picking_anywhere_picks_everywhere(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    views = NetworkViews(session, lambda: None)
+    views.map.marks.source.selected.indices = [6]
+    assert session.selected == [session.network.sensors["sensor"].iloc[6]]
+    assert views.graph.marks.source.selected.indices == [6]
+    assert set(views.raster.source.data["strength"]) == {0.8, 0.12}
+    mark = list(views.raster.source.data["sensor"]).index("aq-03")
+    views.raster.source.selected.indices = [mark]
+    assert session.selected == ["aq-03"]
+    assert len(views.map.marks.source.selected.indices) == 1
+    session.references = ["aq-03"]
+    assert (views.graph.marks.source.data["ring"] > 0).sum() == 1
+
+
+def test_picking_a_line_puts_its_two_sensors_side_by_side(examples: Path) -> None:
+    session = Session(find_folders([examples]))
+    views = NetworkViews(session, lambda: None)
+    views.graph.edges.selected.indices = [3]
+    pair = {views.graph.edges.data["one"][3], views.graph.edges.data["other"][3]}
+    assert set(session.pair) == pair
+
+
+def test_streets_are_there_only_when_asked_for(examples: Path) -> None:
+    views = NetworkViews(Session(find_folders([examples])), lambda: None)
+    before = len(views.map.figure.renderers)
+    views.map.show_streets(True)
+    assert len(views.map.figure.renderers) == before + 1
+    views.map.show_streets(False)
+    assert len(views.map.figure.renderers) == before
+
+
+def test_kinds_of_meetings() -> None:
+    assert edge_kind("mobile", "reference") == "with a reference"
+    assert edge_kind("static", "mobile") == edge_kind("mobile", "static") == "static and mobile"
+    assert edge_kind("static", "static") == "two static"
+
+
+def test_a_map_has_the_right_places() -> None:
+    x, y = mercator([180.0, 0.0, float("nan")], [0.0, 60.0, 1.0])
+    assert x[0] == pytest.approx(20_037_508.34, abs=0.01)
+    assert y[1] == pytest.approx(8_399_737.89, abs=0.01)
+    assert x[2] != x[2]
 
 
 def test_one_bare_table_still_makes_a_page(tmp_path: Path) -> None:

@@ -83,13 +83,13 @@ def open_raw(path: Path, named: Source | None = None) -> tuple[Source, RawTable]
 def _skip(path: Path, named: Source | None) -> int:
     """How many lines stand above the header."""
     below = [source for source in ([named] if named else SOURCES.values()) if source.below]
-    lines = _first_lines(path) if below else []
+    lines = first_lines(path) if below else []
     if not lines or (named is None and match(lines[0])):
         return 0
     return next((i for i, line in enumerate(lines) if any(source.fits(line) for source in below)), 0)
 
 
-def _first_lines(path: Path) -> list[list[str]]:
+def first_lines(path: Path) -> list[list[str]]:
     """The first lines, split; none where they cannot be (reading says why)."""
     try:
         with path.open("rb") as file:
