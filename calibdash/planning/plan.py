@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,14 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
+class Source:
+    """What a plan was made from."""
+
+    posterior: Posterior
+    network: Network
+
+
+@dataclass(frozen=True)
 class Plan:
     """What to do and what comes of it.
 
@@ -59,6 +67,7 @@ class Plan:
     notes: tuple[str, ...]
     ground: Ground = field(repr=False)
     chosen: tuple[tuple[int, int], ...] = field(repr=False, default=())
+    source: Source | None = field(repr=False, default=None)
 
     @property
     def visits(self) -> tuple[Promise, ...]:
@@ -82,7 +91,7 @@ def plan(
     a fraction of the time.
     """
     settings = settings or (before.ground.settings if before is not None else PlanSettings())
-    reused = before is not None and before.ground.settings == settings
+    reused = before is not None and before.ground.settings == settings and _same(before.source, posterior, network)
     with one_thread():
         base = before.ground if before is not None and reused else ground(posterior, network, settings)
         kept = [_stop(base, promise, "promised") for promise in (*settings.promised, *map(_promise, pinned))]
@@ -93,7 +102,11 @@ def plan(
         _check_kept(base, kept, banned)
         first = [stop for stop in before.chosen if stop not in kept] if before is not None and reused else []
         draft = search(base, kept, banned, first)
-        return _told(posterior, base, draft)
+        return replace(_told(posterior, base, draft), source=Source(posterior, network))
+
+
+def _same(source: Source | None, posterior: Posterior, network: Network) -> bool:
+    return source is not None and source.posterior is posterior and source.network is network
 
 
 def _promise(visit: Promise | tuple[str, str, str]) -> Promise:
