@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from html import escape
 from itertools import zip_longest
@@ -19,7 +18,7 @@ from calibdash.pages.band_figure import BandFigure
 from calibdash.pages.bands import POSITIVE, Look, drawn
 from calibdash.pages.compare import comparison
 from calibdash.pages.controls import controls
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import csv_bytes, download, titled
 from calibdash.pages.pair import PairView
 from calibdash.pages.readings import ReadingsView
 from calibdash.pages.today import SORTED_BY, today, today_frame, today_table
@@ -100,18 +99,11 @@ class CalibrationPage(pn.viewable.Viewer):
     def _download(self) -> pmui.FileDownload:
         """What is on show, as the command line writes it."""
 
-        def table() -> io.BytesIO:
-            whole = self.shown.posterior.calibration(grid(self.session.network, GRID_HOURS))
-            return io.BytesIO(whole.to_csv(index=False).encode())
+        def content() -> bytes:
+            return csv_bytes(self.shown.posterior.calibration(grid(self.session.network, GRID_HOURS)))
 
-        return pmui.FileDownload(
-            callback=table,
-            filename="calibration.csv",
-            label="Download",
-            variant="outlined",
-            margin=(12, 6),
-            disabled=self.shown.param.ready.rx.not_(),
-        )
+        disabled = self.shown.param.ready.rx.not_()
+        return download("Download", "calibration.csv", content, margin=(12, 6), disabled=disabled)
 
     def _partners(self, sensor: str | None, network: Network | None) -> pn.viewable.Viewable:
         """Whom the sensor met; choosing one puts the two side by side."""

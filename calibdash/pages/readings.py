@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from html import escape
 from typing import Any
 
@@ -14,6 +13,7 @@ from bokeh.plotting import figure
 
 from calibdash.data.problems import DataError
 from calibdash.errors import CalibdashError
+from calibdash.pages.layout import csv_bytes, download
 from calibdash.pages.plots import plain
 from calibdash.pages.tables import problem_table
 from calibdash.state.readings import Calibrated, calibrate_content
@@ -90,12 +90,7 @@ class ReadingsView(pn.viewable.Viewer):
         left_out = (
             f" {len(result.unknown)} sensors that the network does not have were left out." if result.unknown else ""
         )
-        load = pmui.FileDownload(
-            callback=lambda: io.BytesIO(result.table.to_csv(index=False).encode()),
-            filename="calibrated.csv",
-            label="Download",
-            variant="outlined",
-        )
+        load = download("Download", "calibrated.csv", lambda: csv_bytes(result.table))
         plot = pn.bind(lambda sensor: pn.pane.Bokeh(calibrated_plot(result, sensor), **FILL), choose.param.value)
         return pn.Column(
             pmui.Typography(f"{len(result.table):,} readings are calibrated.{left_out}"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from html import escape
 from typing import Any
 
@@ -10,6 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
+from calibdash.pages.layout import download
 from calibdash.state.reporting import Reporting
 from calibdash.state.shown import Shown
 
@@ -41,23 +41,17 @@ class ReportPage(pn.viewable.Viewer):
         severity = "error" if state.message else "info"
         self._words.param.update(object=words, severity=severity, visible=not state.html)
 
-    def _file(self) -> io.BytesIO:
-        return io.BytesIO(self.reporting.html.encode("utf-8", "replace"))
+    def _file(self) -> bytes:
+        return self.reporting.html.encode("utf-8", "replace")
 
     def __panel__(self) -> pn.viewable.Viewable:
         state = self.reporting
         nothing = (self.shown.param.posterior.rx().rx.is_(None)) | state.param.busy.rx()
         make = pmui.Button(label="Make the report", icon="description", variant="contained", disabled=nothing)
         make.on_click(lambda _: state.start())
-        download = pmui.FileDownload(
-            callback=self._file,
-            filename=state.filename,
-            label="Download",
-            variant="outlined",
-            disabled=state.param.html.rx() == "",
-        )
-        state.param.watch(lambda _: download.param.update(filename=state.filename), "html")
-        return pn.Column(pn.FlexBox(make, download, gap="8px"), self._words, self._frame, margin=(16, 24), **FILL)
+        load = download("Download", state.filename, self._file, disabled=state.param.html.rx() == "")
+        state.param.watch(lambda _: load.param.update(filename=state.filename), "html")
+        return pn.Column(pn.FlexBox(make, load, gap="8px"), self._words, self._frame, margin=(16, 24), **FILL)
 
 
 def framed(html: str) -> str:

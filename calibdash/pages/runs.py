@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ import panel_material_ui as pmui
 import param
 
 from calibdash.errors import CalibdashError
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import download, titled
 from calibdash.pages.tables import table
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.run import RESTARTABLE, Run
@@ -69,9 +68,6 @@ class RunsPage(pn.viewable.Viewer):
         if self.queue.store.get(run_id).status in RESTARTABLE:
             self.queue.restart(run_id)
 
-    def _export(self) -> io.BytesIO:
-        return io.BytesIO(self.queue.store.export(self.picked))
-
     def __panel__(self) -> pn.viewable.Viewable:
         none = self.param.picked.rx() == ""
         buttons = [
@@ -82,9 +78,7 @@ class RunsPage(pn.viewable.Viewer):
             _button("Delete", "delete", lambda _: self._do(self._delete), disabled=none),
             _button("Undo delete", "undo", lambda _: self._do(self._undo), disabled=self.param.deleted.rx() == ""),
         ]
-        export = pmui.FileDownload(
-            callback=self._export, filename="run.zip", label="Export", disabled=none, variant="outlined"
-        )
+        export = download("Export", "run.zip", lambda: self.queue.store.export(self.picked), disabled=none)
         if pn.state.curdoc is not None:
             pn.state.add_periodic_callback(self.refresh, REFRESH_MS)
         return pn.Column(

@@ -7,26 +7,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import panel as pn
 import panel_material_ui as pmui
 
 from calibdash.errors import CalibdashError
+from calibdash.models.settings import Settings
 from calibdash.pages.calibration import CalibrationPage
+from calibdash.pages.door import Door
+from calibdash.pages.labellers import LabellersPage
 from calibdash.pages.network import NetworkPage, period_slider
+from calibdash.pages.report import ReportPage
 from calibdash.pages.runs import RunsPage
+from calibdash.pages.visits import VisitsPage
 from calibdash.runs.queue import JobQueue
+from calibdash.runs.run import Run
 from calibdash.runs.store import RunStore
+from calibdash.state.awaited import Awaited
 from calibdash.state.fitting import Fitting
 from calibdash.state.folders import find_folders
+from calibdash.state.labelling import Labelling
 from calibdash.state.session import Session
+from calibdash.state.shelf import Shelf
+from calibdash.state.shown import Shown
 from calibdash.state.tuning import Tuning
 
 FOLDERS_VARIABLE = "CALIBDASH_FOLDERS"
 DATA_VARIABLE = "CALIBDASH_DATA"
+SCHEDULER_VARIABLE = "CALIBDASH_SCHEDULER"
 
-pn.extension("tabulator")
+Waiting = TypeVar("Waiting", bound=Awaited)
+
+pn.extension("tabulator", "filedropper", notifications=True)
 
 
 @dataclass(frozen=True)
@@ -36,36 +49,85 @@ class Desk:
     session: Session
     queue: JobQueue
     turn: Callable[[str], None]
+    door: Door | None = None
 
     @cached_property
     def fitting(self) -> Fitting:
         """Sliders and fits, made when a page first needs them."""
-        document = pn.state.curdoc
-        fitting = Fitting(Tuning(self.session), self.queue, _scheduler(document))
-        if document is not None:
-            pn.state.on_session_destroyed(lambda _: fitting.detach())
-        return fitting
+        return _heard(Fitting(Tuning(self.session), self.queue, _scheduler(pn.state.curdoc)))
+
+    @cached_property
+    def labelling(self) -> Labelling:
+        """Fits of labellers, made when a page first needs them."""
+        return _heard(Labelling(self.session, self.queue, _scheduler(pn.state.curdoc)))
+
+    @cached_property
+    def shown(self) -> Shown:
+        """What the calibration page shows of them."""
+        return Shown(self.fitting)
+
+    def use_settings(self, run_id: str) -> None:
+        """Set the sliders as a run had them."""
+        if (run := self._open_network(run_id)).kind != "fit":
+            raise CalibdashError("Only fits of sensors have sliders.", "Choose a run of the kind fit.")
+        self.fitting.tuning.take(Settings.from_dict(run.settings))
+        self.turn("Calibration")
 
     def open_run(self, run_id: str) -> None:
-        """Show a run on its network's calibration page."""
-        folder = Path(self.queue.store.get(run_id).network_path)
+        """Show a run on the page that is made for its kind."""
+        kind = self._open_network(run_id).kind
+        if kind == "labels":
+            self.labelling.show(run_id)
+            self.turn("Labellers")
+        elif kind == "fit":
+            self.fitting.show(run_id)
+            self.turn("Calibration")
+        else:
+            raise CalibdashError("The multi-hop result is always beside the fit.", "Open the page Calibration.")
+
+    def _open_network(self, run_id: str) -> Run:
+        """Put the network of a run on show, with the run's references and period."""
+        run = self.queue.store.get(run_id)
+        folder = Path(run.network_path)
         if folder not in {path.resolve() for path in self.session.param.folder.objects}:
             raise CalibdashError("The network of this run is not on offer here.", "Start calibdash with its folder.")
         self.session.folder = next(path for path in self.session.param.folder.objects if path.resolve() == folder)
-        self.fitting.show(run_id)
-        self.turn("Calibration")
+        asked = self.queue.store.request(run_id)
+        if run.kind != "labels":
+            references = asked.references if asked.references is not None else self.session.references
+            self.session.param.update(references=list(references), period=asked.period)
+        return run
+
+
+def _heard(waiting: Waiting) -> Waiting:
+    """What waits for runs of this session stops listening when the session ends."""
+    if pn.state.curdoc is not None:
+        pn.state.on_session_destroyed(lambda _: waiting.detach())
+    return waiting
 
 
 PAGES: tuple[tuple[str, Callable[[Desk], pn.viewable.Viewable]], ...] = (
-    ("Network", lambda desk: NetworkPage(session=desk.session).__panel__()),
-    ("Calibration", lambda desk: CalibrationPage(tuning=desk.fitting.tuning, fitting=desk.fitting).__panel__()),
-    ("Runs", lambda desk: RunsPage(queue=desk.queue, open_run=desk.open_run).__panel__()),
+    ("Network", lambda desk: NetworkPage(session=desk.session, shown=lambda: desk.shown, door=desk.door).__panel__()),
+    ("Calibration", lambda desk: CalibrationPage(shown=desk.shown).__panel__()),
+    ("Visits", lambda desk: VisitsPage(shown=desk.shown).__panel__()),
+    ("Labellers", lambda desk: LabellersPage(labelling=desk.labelling).__panel__()),
+    ("Report", lambda desk: ReportPage(shown=desk.shown).__panel__()),
+    (
+        "Runs",
+        lambda desk: RunsPage(
+            queue=desk.queue, open_run=desk.open_run, use_settings=desk.use_settings, user=desk.session.user
+        ).__panel__(),
+    ),
 )
 
 
-def build(folders: dict[str, Path], queue: JobQueue) -> pmui.Page:
-    """The page of one session; a view is built when it is first opened."""
-    desk = Desk(Session(folders), queue, lambda title: setattr(tabs, "active", titles.index(title)))
+def build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None = None) -> pmui.Page:
+    """The page of one session; a view is built when it is first opened. With a shelf, users can add networks."""
+    session = Session(shelf.offered(folders) if shelf else folders, user=pn.state.user or "")
+    door = Door(session, shelf, folders, _scheduler(pn.state.curdoc)) if shelf else None
+    if door and pn.state.curdoc is not None:
+        pn.state.on_session_destroyed(lambda _: door.close())
+    desk = Desk(session, queue, lambda title: setattr(tabs, "active", titles.index(title)), door)
     titles = [title for title, _ in PAGES]
     select = pmui.Select.from_param(desk.session.param.folder, label="Network", sizing_mode="stretch_width")
     places = [pn.Column(sizing_mode="stretch_width") for _ in PAGES]
@@ -79,7 +141,9 @@ def build(folders: dict[str, Path], queue: JobQueue) -> pmui.Page:
 
     tabs.param.watch(lambda event: open_page(event.new), "active")
     open_page(0)
-    return pmui.Page(title="calibdash", main=[tabs], sidebar=[select, period_slider(desk.session)], sidebar_width=280)
+    sidebar = [select, *([door.button()] if door else []), period_slider(desk.session)]
+    main = [tabs, *([door.dialog] if door else [])]
+    return pmui.Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280)
 
 
 def _scheduler(document: Any) -> Callable[[Callable[[], None]], None]:
@@ -90,9 +154,20 @@ def _scheduler(document: Any) -> Callable[[Callable[[], None]], None]:
 
 
 @cache
-def queue_in(folder: Path) -> JobQueue:
-    """The one queue of this server, its runs in ``folder/runs``."""
-    return JobQueue(RunStore(folder / "runs"))
+def shelf_in(folder: Path) -> Shelf:
+    """The one shelf of this server, its networks in ``folder/networks``."""
+    return Shelf(folder)
+
+
+@cache
+def queue_in(folder: Path, scheduler: str = "", workers: int = 2) -> JobQueue:
+    """The one queue of this server, its runs in ``folder/runs``; with a scheduler they run on that Dask cluster."""
+    store = RunStore(folder / "runs")
+    if not scheduler:
+        return JobQueue(store, workers)
+    from calibdash.runs.cluster import DaskQueue
+
+    return DaskQueue(store, scheduler, workers)
 
 
 def folders_from_environment() -> dict[str, Path]:
@@ -106,3 +181,8 @@ def folders_from_environment() -> dict[str, Path]:
 def data_from_environment() -> Path:
     """Where ``panel serve calibdash/app.py`` keeps its runs: CALIBDASH_DATA, else the working folder."""
     return Path(os.environ.get(DATA_VARIABLE) or Path.cwd())
+
+
+def queue_from_environment() -> JobQueue:
+    """The queue of ``panel serve calibdash/app.py``: on the Dask cluster of CALIBDASH_SCHEDULER, if that is set."""
+    return queue_in(data_from_environment(), os.environ.get(SCHEDULER_VARIABLE, ""))

@@ -36,7 +36,8 @@ def test_a_run_of_the_command_line_is_listed_deleted_and_brought_back(queue: Job
     page._do(page._undo)
     assert list(page._frame()["id"]) == ["mine"]
     page._table.selection = [0]
-    assert page._export().read(2) == b"PK"
+    assert queue.store.export(page.picked)[:2] == b"PK"
+    assert page.__panel__() is not None
 
 
 def test_a_run_of_another_network_is_refused_with_a_sentence(queue: JobQueue, examples: Path) -> None:
