@@ -37,7 +37,7 @@ COVERED: tuple[tuple[str, str, dict, dict, str], ...] = (
     ("chain", "chain", {}, {}, "learned"),
     ("city", "city", {}, {}, "defaults"),
     ("offset, no humidity", "offset", {"days": 60, "kappa": 0.0}, OFFSET_TRUTH, "given"),
-    ("offset", "offset", {"days": 60}, {"function": "humidity-offset"}, "defaults"),
+    ("offset", "offset", {}, {"function": "humidity-offset"}, "defaults"),
 )
 FIXED = {
     "kernel": "eq",

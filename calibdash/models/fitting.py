@@ -12,7 +12,7 @@ from calibdash.models.model import Model, assemble, read_pairs
 from calibdash.models.natural import climb, likelihood_sites, start
 from calibdash.models.outcome import conclude
 from calibdash.models.posterior import Posterior
-from calibdash.models.progress import Cancel, Report, check
+from calibdash.models.progress import Cancel, Halfway, Keep, Report, check
 from calibdash.models.settings import Settings
 from calibdash.models.sites import Sites, marginals, posterior
 from calibdash.models.threads import one_thread
@@ -29,14 +29,22 @@ def fit(
     progress: Report | None = None,
     cancel: Cancel | None = None,
     warm: Posterior | None = None,
+    keep: Keep | None = None,
+    resume: Halfway | None = None,
 ) -> Posterior:
-    """The posterior of every sensor's calibration. Deterministic given network, settings, seed and ``warm``."""
+    """The posterior of every sensor's calibration. Deterministic given network, settings, seed and ``warm``.
+
+    keep hears after each iteration where natural gradients stand; a fit of the same network, settings and seed can
+    resume there, and ends as it would have ended.
+    """
     began = time.perf_counter()
     check(cancel)
     settings = settings or Settings()
     with one_thread():
         model = assemble(read_pairs(network, settings), settings)
-        return fit_model(model, seed=seed, progress=progress, cancel=cancel, warm=warm, began=began)
+        return fit_model(
+            model, seed=seed, progress=progress, cancel=cancel, warm=warm, keep=keep, resume=resume, began=began
+        )
 
 
 def fit_model(
@@ -46,6 +54,8 @@ def fit_model(
     progress: Report | None = None,
     cancel: Cancel | None = None,
     warm: Posterior | None = None,
+    keep: Keep | None = None,
+    resume: Halfway | None = None,
     began: float | None = None,
 ) -> Posterior:
     """The same for a model that is already put together."""
@@ -54,8 +64,12 @@ def fit_model(
         from calibdash.models.adam import adam
 
         return adam(model, seed=seed, progress=progress, cancel=cancel, began=began)
-    sites = first_sites(model, warm, seed, cancel)
-    done, trace = climb(model, sites, seed, progress, cancel)
+    shape = (len(model.pairs.hours), 2 * model.hyper.latents)
+    if resume is not None and resume.sites.shift.shape == shape:
+        sites, earlier = resume.sites, resume.elbo
+    else:
+        sites, earlier = first_sites(model, warm, seed, cancel), ()
+    done, trace = climb(model, sites, seed, progress, cancel, keep=keep, earlier=earlier)
     converged = len(trace) <= model.settings.iterations
     seconds = time.perf_counter() - began
     return conclude(model, done.sites, done.q, seed=seed, seconds=seconds, elbo=trace, converged=converged)

@@ -5,6 +5,7 @@ The bound is at its maximum over q, so its gradient in a hyperparameter is the p
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, replace
 
@@ -60,11 +61,19 @@ class Objective:
     def value_and_gradient(self, theta: np.ndarray, sites: Sites | None) -> tuple[float, np.ndarray, Fitted]:
         """Bound + log prior, its gradient in θ, and the fit it stands on.   theta [F] → [], [F]"""
         model = assemble(self.pairs, self.settings, self.hyper(theta), self.times)
-        begin = start(model) if sites is None else sites
-        fitted, _ = climb(model, begin, self.seed, tolerance=INNER_TOLERANCE, most=INNER_MOST)
+        fitted = self._fitted(model, sites)
         away = (theta - self.centres) / self.widths
         gradient = self._bound_gradient(theta, model, fitted) - away / self.widths
         return fitted.elbo - 0.5 * float(away @ away), gradient, fitted
+
+    def _fitted(self, model: Model, sites: Sites | None) -> Fitted:
+        """A fit from the sites of another θ; afresh where those do not suit: single ones need not be definite."""
+        if sites is not None:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                fitted, _ = climb(model, sites, self.seed, tolerance=INNER_TOLERANCE, most=INNER_MOST)
+                if np.isfinite(fitted.elbo):
+                    return fitted
+        return climb(model, start(model), self.seed, tolerance=INNER_TOLERANCE, most=INNER_MOST)[0]
 
     def _bound_gradient(self, theta: np.ndarray, model: Model, fitted: Fitted) -> np.ndarray:
         """∂ELBO/∂θ at fixed q: kernels through the marginals, noise through the likelihood.   → [F]"""
@@ -131,13 +140,19 @@ def learn(
     with one_thread():
         pairs = read_pairs(network, settings)
         thin = thinned(pairs, settings.learn_most)
-        shapes = list(SHAPES) if settings.kernel is None else [settings.kernel]
         found = [
             learn_hyper(thin, replace(settings, kernel=shape), seed=seed, progress=progress, cancel=cancel)
-            for shape in shapes
+            for shape in _shapes(settings, pairs, thinned_out=len(thin.hours) < len(pairs.hours))
         ]
     best = max(found, key=lambda pair: pair[0])[1]
     return with_hyper(settings, best, pairs.level)
+
+
+def _shapes(settings: Settings, pairs: PairData, *, thinned_out: bool) -> list[str]:
+    """Kernels to try. Whether drift is rough shows in what thinning takes away: there the whole record decides."""
+    if settings.kernel is not None:
+        return [settings.kernel]
+    return [resolve(settings, pairs).kernels[0][0].shape] if thinned_out else list(SHAPES)
 
 
 def with_hyper(settings: Settings, hyper: Hyper, level: float) -> Settings:

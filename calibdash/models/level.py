@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -10,9 +10,10 @@ import tensorflow as tf
 from calibdash.models.floats import FLOAT
 
 STEPS = 4
-STEP = 1e-4
+STEP = 1e-5
 REACH, NODES = 3.9, 29
 RESPONSE = Callable[[tf.Tensor], tf.Tensor]
+PRIOR = Callable[[tf.Tensor, Sequence[tf.Tensor]], tf.Tensor]  # log density of η from h and both responses to it
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:
@@ -38,20 +39,25 @@ def log_below(value: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tens
     return tf.where(z < -5.0, tail, tf.math.log(0.5 * tf.math.erfc(-near / np.sqrt(2.0))))
 
 
-def flat_for_scales(floor: tf.Tensor) -> RESPONSE:
+def _slope(response: RESPONSE, level: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
+    """dg/d log h by a short step up from g(h) = expected; exact where g is a line.   any shape"""
+    return (response(level * (1 + STEP)) - expected) / STEP
+
+
+def flat_for_scales(floor: tf.Tensor) -> PRIOR:
     """Flat in log h: log h/(h + floor).
 
     1 for all but the lowest levels; without the floor a reading of pure noise would make every vanishing level equally
     good and the integral infinite.
     """
-    return lambda level: -tf.math.log1p(floor / level)
+    return lambda level, _expected: -tf.math.log1p(floor / level)
 
 
 def by_information(
     additive: tuple[tf.Tensor, tf.Tensor],
     proportional: tuple[tf.Tensor, tf.Tensor],
     respond: tuple[RESPONSE, RESPONSE],
-) -> RESPONSE:
+) -> PRIOR:
     """Jeffreys' prior of the level: ½ log I(η) − ½ log I₀, I = Σ_side g'²/v + ½(v'/v)², v = σ_a² + σ_p² g².
 
     Where calibration also shifts, any prior that is fixed beforehand pulls gains and offsets, the more the more pairs
@@ -61,15 +67,15 @@ def by_information(
     size of the noise as it is.   variances [Q, N] or [N]
     """
     sides = list(zip(additive, proportional, respond, strict=True))
-    basic = tf.add_n([1 / (added + share) + 2 * (share / (added + share)) ** 2 for added, share, _ in sides])
+    one, two = (1 / (added + share) + 2 * (share / (added + share)) ** 2 for added, share, _ in sides)
+    basic = one + two  # a reference's may be [N] where the other's is [Q, N]
 
-    def log_prior(level: tf.Tensor) -> tf.Tensor:
+    def log_prior(level: tf.Tensor, expected: Sequence[tf.Tensor]) -> tf.Tensor:
         information = tf.zeros_like(level)
-        for added, share, response in sides:
-            expected = response(level)
-            slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP)  # dg/d log h
-            variance = added + share * expected**2
-            information += slope**2 / variance + 2 * (share * expected * slope / variance) ** 2
+        for (added, share, response), middle in zip(sides, expected, strict=True):
+            variance = added + share * middle**2
+            shape = _slope(response, level, middle) ** 2 / variance  # g'²/v
+            information += shape * (1 + 2 * share**2 * middle**2 / variance)
         return 0.5 * tf.math.log(tf.maximum(information, 1e-12)) - 0.5 * tf.math.log(basic)
 
     return log_prior
@@ -82,7 +88,7 @@ def log_level_evidence(
     respond: tuple[RESPONSE, RESPONSE],
     first_guess: tuple[tf.Tensor, tf.Tensor],
     floor: tf.Tensor,
-    log_prior: RESPONSE,
+    log_prior: PRIOR,
     censored: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Log ∫ dη p(e^η) Π_side N(y; g(h), σ_a² + σ_p² g(h)²) with h = e^η and log_prior = log p, see below.
@@ -95,13 +101,13 @@ def log_level_evidence(
 
     def log_joint(eta: tf.Tensor) -> tf.Tensor:
         level = tf.exp(eta)  # [.., Q, N]
-        total = log_prior(level)
-        for index, (value, added, share, response) in enumerate(sides):
-            expected = response(level)
-            variance = added + share * expected**2
-            density = log_normal(value, expected, variance)
+        expected = [response(level) for *_, response in sides]
+        total = log_prior(level, expected)
+        for index, ((value, added, share, _), middle) in enumerate(zip(sides, expected, strict=True)):
+            variance = added + share * middle**2
+            density = log_normal(value, middle, variance)
             if censored is not None:
-                density = tf.where(censored[:, index] > 0, log_below(value, expected, variance), density)
+                density = tf.where(censored[:, index] > 0, log_below(value, middle, variance), density)
             total += density
         return total
 
@@ -123,7 +129,7 @@ def _mode(sides: list, first_guess: tuple[tf.Tensor, tf.Tensor], floor: tf.Tenso
     information = numerator = tf.zeros_like(first_guess[0])
     for guess, (value, added, share, response) in zip(first_guess, sides, strict=True):
         level = tf.maximum(guess, lowest)
-        slope = (response(level * (1 + STEP)) - response(level * (1 - STEP))) / (2 * STEP * level)  # dg/dh
+        slope = _slope(response, level, response(level)) / level  # dg/dh
         weight = slope**2 / (added + share * value**2)
         information += weight
         numerator += weight * guess
@@ -140,9 +146,10 @@ def _mode(sides: list, first_guess: tuple[tf.Tensor, tf.Tensor], floor: tf.Tenso
 def _score(eta: tf.Tensor, sides: list) -> tuple[tf.Tensor, tf.Tensor]:
     """First derivative in η of the log density of both readings, and its expected information.   [Q, N] → [Q, N] ×2"""
     score = information = tf.zeros_like(eta)
+    level = tf.exp(eta)
     for value, added, share, response in sides:
-        expected = response(tf.exp(eta))
-        slope = (response(tf.exp(eta + STEP)) - response(tf.exp(eta - STEP))) / (2 * STEP)  # dg/dη
+        expected = response(level)
+        slope = _slope(response, level, expected)
         variance = added + share * expected**2
         change = share * expected * slope / variance  # half of d log v/dη
         residual = value - expected

@@ -12,7 +12,7 @@ from calibdash.models.factor import factor
 from calibdash.models.form import Form
 from calibdash.models.linear import linear_sites
 from calibdash.models.model import Model
-from calibdash.models.progress import Cancel, Progress, Report, check, iterations_left
+from calibdash.models.progress import Cancel, Halfway, Keep, Progress, Report, check, iterations_left
 from calibdash.models.sites import Gaussian, Sites, marginals, posterior
 
 FEWEST_STEP = 1 / 64
@@ -116,14 +116,19 @@ def climb(
     cancel: Cancel | None = None,
     tolerance: float | None = None,
     most: int | None = None,
+    keep: Keep | None = None,
+    earlier: tuple[float, ...] = (),
 ) -> tuple[Fitted, list[float]]:
-    """Steps towards the target sites, halved until the bound rises; ends when it rises no more.   → fit, trace"""
+    """Steps towards the target sites, halved until the bound rises; ends when it rises no more.   → fit, trace
+
+    keep hears of every iteration where it stands; earlier: the bound up to these sites, where a climb goes on.
+    """
     tolerance = model.settings.tolerance if tolerance is None else tolerance
     most = model.settings.iterations if most is None else most
     began = time.perf_counter()
     now = evaluate(model, sites, seed)
-    trace, gains = [now.elbo], []
-    for iteration in range(1, most + 1):
+    trace, gains = [*earlier[:-1], now.elbo], []
+    for iteration in range(len(trace), most + 1):
         check(cancel)
         better = _step(model, now, seed)
         if better is None:
@@ -133,6 +138,8 @@ def climb(
         trace.append(now.elbo)
         if report is not None:
             report(_progress(iteration, most, now.elbo, time.perf_counter() - began, gains, tolerance))
+        if keep is not None:
+            keep(Halfway(now.sites, tuple(trace)))
         if gains[-1] < tolerance:
             break
     return now, trace
@@ -164,7 +171,7 @@ def _shorter_steps(model: Model, now: Fitted, target: Sites, seed: int) -> Fitte
 
 def _progress(iteration: int, most: int, elbo: float, seconds: float, gains: list[float], tolerance: float) -> Progress:
     left = iterations_left(gains, tolerance)
-    remaining = None if left is None else left * seconds / iteration
+    remaining = None if left is None else left * seconds / len(gains)
     return Progress(
         "fit", iteration, min(most, iteration + left) if left is not None else most, elbo, seconds, remaining
     )

@@ -33,7 +33,7 @@ def conclude(
         converged,
         len(pairs.hours),
         relative_sensors(pairs),
-        pairs.dropped,
+        (*pairs.dropped, *cautions(model)),
     )
     posterior = Posterior(
         model.settings,
@@ -54,6 +54,17 @@ def conclude(
     )
     posterior.__dict__["q"] = q  # already factored: spare the cached property its work
     return posterior
+
+
+def cautions(model: Model) -> tuple[str, ...]:
+    """What whoever reads the result should know about the settings it was made with."""
+    form = model.free
+    shifts = [parameter.name for parameter in form.function.parameters if parameter.power > 0]
+    if form.likelihood == "paper" and shifts:
+        # Its level is nearly flat in h, not in log h, so that every pair without a reference asks for larger gains.
+        what = " and ".join(shifts)
+        return (f"The likelihood paper is not to be trusted with {what}: gains come out too large. Use reading.",)
+    return ()
 
 
 @lru_cache(maxsize=1)

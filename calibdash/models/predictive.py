@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import logsumexp
 
-from calibdash.models.expectation import contracted, rule
+from calibdash.models.expectation import contracted, positive_rule
 from calibdash.models.floats import FLOAT
 from calibdash.models.likelihoods import log_density
 from calibdash.models.model import Model
@@ -19,7 +19,7 @@ def log_predictive(model: Model, mean: np.ndarray, cov: np.ndarray, seed: int) -
     result = np.empty(len(mean))
     for form, rows in model.parts():
         x_mean, x_cov = contracted(form, mean[rows], cov[rows])
-        points, weights = rule(x_mean.shape[1], 20, model.settings.samples, seed)
+        points, weights = positive_rule(x_mean.shape[1], 20, model.settings.samples, seed)
         chol = np.linalg.cholesky(x_cov)  # [n, D, D]
         for first in range(0, len(rows), CHUNK):
             part = slice(first, first + CHUNK)

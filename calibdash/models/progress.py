@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from calibdash.errors import CalibdashError
+from calibdash.models.sites import Sites
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,17 @@ class Progress:
     remaining: float | None
 
 
+@dataclass(frozen=True)
+class Halfway:
+    """Where natural gradients stand after an iteration: what it takes to go on.   elbo: the bound up to here"""
+
+    sites: Sites
+    elbo: tuple[float, ...]
+
+
 Report = Callable[[Progress], None]
 Cancel = Callable[[], bool]
+Keep = Callable[[Halfway], None]
 
 
 class FitCancelledError(CalibdashError):

@@ -100,6 +100,15 @@ def test_a_registered_function_is_fitted_and_inverted_by_newton():
         functions.unregister("bend")
 
 
+def test_a_fit_that_is_not_to_be_trusted_says_so():
+    _, network = simulated("offset", seed=2, days=10, kappa=0.0)
+    quick = Settings(likelihood="paper", iterations=2).with_values(KNOWN)
+    for function, cautions in (("scale", 0), ("gain-offset", 1)):
+        notes = fit(network, quick.with_values({"function": function})).record.notes
+        assert sum("not to be trusted with offset" in note for note in notes) == cautions
+    assert not fit(network, quick.with_values({"function": "gain-offset", "likelihood": "reading"})).record.notes
+
+
 def test_log_ratio_refuses_what_it_cannot_fit():
     with pytest.raises(CalibdashError, match="cannot fit"):
         fit(random_table(np.random.default_rng(0)), Settings(function="gain-offset", likelihood="log-ratio"))

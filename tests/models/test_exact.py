@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from calibdash.models.expectation import contracted, expectation, rule, sobol
 from calibdash.models.fitting import fit, fit_model
 from calibdash.models.linear import log_ratio_noise
 from calibdash.models.model import assemble, read_pairs
+from calibdash.models.natural import climb, start
 from calibdash.models.preview import preview
 from calibdash.models.settings import Settings
+from calibdash.models.sites import marginals
 from tests.models.networks import KNOWN, random_table, simulated
 
 CONJUGATE = Settings().with_values(KNOWN | {"likelihood": "log-ratio", "noise.additive": 1.0})
@@ -90,6 +93,23 @@ def test_the_bound_never_falls():
     trace = np.array(fit(network, Settings().with_values(KNOWN | {"noise.additive": 15.0})).record.elbo)
     assert len(trace) > 2
     assert (np.diff(trace) >= 0).all()
+
+
+@pytest.mark.parametrize(("function", "kappa"), [("humidity-offset", 0.3), ("polynomial", 0.0)])
+def test_the_optimum_is_none_of_the_cubature_alone(function, kappa):
+    """Sparse data, wide marginals: at the best sites another rule finds the same likelihood."""
+    _, network = simulated("offset", seed=4, days=8, kappa=kappa)
+    settings = Settings(function=function, tolerance=0.01).with_values(KNOWN | {"bias": 0.3})
+    model = assemble(read_pairs(network, settings), settings)
+    done, trace = climb(model, start(model), 0)
+    assert (np.diff(trace) >= 0).all()
+    mean, cov = marginals(model.design, done.q)
+    form, rows = model.parts()[-1]
+    place = contracted(form, mean[rows], cov[rows])
+    ours, other = (
+        expectation(form, *place, model.rows(rows), points)[0].sum() for points in (rule(6, 7, 8, 0), sobol(6, 512, 0))
+    )
+    assert ours == pytest.approx(other, abs=0.5)
 
 
 def test_both_optimisers_reach_the_same_bound():

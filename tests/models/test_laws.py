@@ -7,10 +7,13 @@ import pytest
 
 from calibdash.data.network import Network
 from calibdash.models.bayesopt import search
+from calibdash.models.defaults import resolve
 from calibdash.models.fitting import fit
-from calibdash.models.learning import learn
+from calibdash.models.learning import learn, objective
+from calibdash.models.model import read_pairs
 from calibdash.models.progress import FitCancelledError
 from calibdash.models.settings import Settings
+from calibdash.models.sites import Sites
 from calibdash.models.store import load
 from tests.models.networks import KNOWN, coverage, simulated
 
@@ -133,6 +136,23 @@ def test_learning_finds_the_noise_and_raises_the_bound(paper):
     assert fit(network, settings).elbo > fit(network, Settings(kernel="eq", drift=0.5)).elbo - 1.0
 
 
+def test_the_kernel_is_chosen_on_the_whole_record(paper):
+    reports = []
+    settings = learn(paper[1], Settings(learn_most=100, learn_steps=2), progress=reports.append)
+    assert [report.iteration for report in reports] == list(range(1, len(reports) + 1))  # one kernel was tried
+    assert settings.kernel == resolve(Settings(), read_pairs(paper[1], Settings())).kernels[0][0].shape
+
+
+def test_learning_starts_afresh_where_the_last_sites_do_not_suit(paper):
+    goal = objective(read_pairs(paper[1], Settings()), Settings(kernel="eq"), seed=0)
+    theta = np.log([goal.base.main(name) for name in goal.names])
+    fresh, slope, fitted = goal.value_and_gradient(theta, None)
+    for share in (-1.0, np.nan):  # indefinite, and nothing at all
+        again, other, _ = goal.value_and_gradient(theta, Sites(share * fitted.sites.precision, fitted.sites.shift))
+        assert again == fresh
+        np.testing.assert_array_equal(other, slope)
+
+
 def test_bounds_hold_while_learning(paper):
     settings = Settings(kernel="eq", learn_steps=4).with_values({"bounds.lengthscale.mobile": "50d..60d"})
     learned = learn(paper[1], settings)
@@ -156,6 +176,20 @@ def test_warm_start_needs_fewer_iterations(paper, fitted):
     warm = fit(paper[1], warm=fitted)
     assert warm.elbo == pytest.approx(fitted.elbo, abs=0.01)
     assert len(warm.record.elbo) <= len(fitted.record.elbo)
+
+
+def test_a_fit_that_resumes_ends_as_if_never_stopped(paper):
+    settings = Settings(tolerance=1e-6).with_values(KNOWN)
+    stands, more = [], []
+    whole = fit(paper[1], settings, keep=stands.append)
+    assert [stand.elbo for stand in stands] == [whole.record.elbo[: n + 2] for n in range(len(stands))]
+    middle = stands[len(stands) // 2]
+    resumed = fit(paper[1], settings, keep=more.append, resume=middle)
+    assert len(more) == len(stands) - len(stands) // 2 - 1
+    assert resumed.record.elbo == whole.record.elbo
+    np.testing.assert_array_equal(resumed.mean, whole.mean)
+    fewer = replace(paper[1], colocations=paper[1].colocations.iloc[:-5])
+    assert fit(fewer, settings, resume=middle).record.elbo == fit(fewer, settings).record.elbo
 
 
 def test_progress_and_cancel(paper):

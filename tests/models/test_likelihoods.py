@@ -1,5 +1,7 @@
 """One contract suite over every calibration function and likelihood."""
 
+from itertools import combinations_with_replacement, product
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from calibdash.models import functions
-from calibdash.models.expectation import expectation, rule
+from calibdash.models.expectation import cubature, expectation, grid, positive_rule, rule, sobol
 from calibdash.models.form import Form
 from calibdash.models.likelihoods import LIKELIHOODS, log_density
 
@@ -26,14 +28,22 @@ def pair(values, additive=0.01, proportional=0.01, censored=(0.0, 0.0)):
     return {name: tf.constant(column, tf.float64) for name, column in data.items()}
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
-@pytest.mark.parametrize("function", BUILT_IN)
+CASES = [(*case, "fixed") for case in product(LIKELIHOODS, BUILT_IN)] + [
+    ("reading", "gain-offset", "gp"),
+    ("reading", "humidity-offset", "dirac"),
+    ("paper", "gain-offset", "gp"),
+    ("log-ratio", "scale", "gp"),
+]
+
+
+@pytest.mark.parametrize(("likelihood", "function", "noise"), CASES)
 @pytest.mark.parametrize("tied", [True, False])
-def test_contract(likelihood, function, tied):
-    form = Form(likelihood, functions.named(function), "fixed", tied)
+def test_contract(likelihood, function, noise, tied):
+    form = Form(likelihood, functions.named(function), noise, tied)
     D = len(form.matrix())
     rng = np.random.default_rng(1)
-    size = np.abs(form.matrix()) @ np.tile([p.size for p in form.function.parameters], 1 if tied else 2)
+    sizes = [p.size for p in form.function.parameters] + [1.0] * form.noisy
+    size = np.abs(form.matrix()) @ np.tile(sizes, 1 if tied else 2)
     size = np.minimum(size, 1.0)  # [D]
     mean, cov = 0.1 * size * rng.standard_normal((3, D)), np.tile(np.diag(0.02 * size**2), (3, 1, 1))
     data = {
@@ -128,7 +138,41 @@ def test_samples_agree_with_quadrature():
     form = Form("reading", functions.named("gain-offset"), "fixed", tied=True)
     data = {name: np.asarray(column) for name, column in pair([1.2, 0.8]).items() if name != "humidity"}
     mean, cov = np.array([[0.1, 0.05]]), np.array([[[0.02, 0.005], [0.005, 0.01]]])
-    grid = expectation(form, mean, cov, data, rule(2, 9, 0, 0))[0]
-    sobol = rule(5, 0, 512, 0)
-    drawn = expectation(form, mean, cov, data, (sobol[0][:, :2], sobol[1]))[0]
-    assert drawn == pytest.approx(grid, abs=0.02)
+    exact = expectation(form, mean, cov, data, grid(2, 9))[0]
+    drawn = expectation(form, mean, cov, data, sobol(2, 512, 0))[0]
+    assert drawn == pytest.approx(exact, abs=0.02)
+
+
+@pytest.mark.parametrize("dimension", range(2, 10))
+def test_cubature_is_exact_to_degree_five(dimension):
+    points, weights = cubature(dimension)
+    assert len(weights) == 2 * dimension**2 + 1
+    moments = {0: 1.0, 2: 1.0, 4: 3.0}  # of a standard normal; odd ones are 0
+    for degree in range(6):
+        for axes in combinations_with_replacement(range(dimension), degree):
+            powers = np.bincount(np.array(axes, dtype=int), minlength=dimension)
+            true = np.prod([moments.get(power, 0.0) for power in powers])
+            assert weights @ np.prod(points**powers, axis=1) == pytest.approx(true, abs=1e-10)
+
+
+def test_cubature_equals_a_fine_grid():
+    """A wide marginal of a pair: two sensors that met only this once."""
+    form = Form("reading", functions.named("gain-offset"), "fixed", tied=False)
+    data = {name: np.asarray(column) for name, column in pair([1.1, 0.9], 1e-3, 3e-3).items() if name != "humidity"}
+    line = np.array([1.1, 1.0, -0.9, -1.0])  # how φ_a − φ_b moves with each latent
+    cov = np.linalg.inv(np.diag([25.0, 100.0, 25.0, 100.0]) + np.outer(line, line) / 0.008)[None]
+    mean = np.array([[-0.05, -0.02, 0.05, 0.02]])
+    ours, fine = (expectation(form, mean, cov, data, points) for points in (rule(4, 7, 8, 0), grid(4, 7)))
+    spread = np.sqrt(np.diagonal(cov[0]))
+    assert ours[0] == pytest.approx(fine[0], abs=0.01)
+    np.testing.assert_allclose(ours[1] * spread, fine[1] * spread, atol=0.02)
+    np.testing.assert_allclose(ours[2] * np.outer(spread, spread), fine[2] * np.outer(spread, spread), atol=0.05)
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 4, 6, 9])
+def test_densities_are_averaged_with_positive_weights(dimension):
+    points, weights = positive_rule(dimension, 20, 64, 0)
+    assert points.shape == (len(weights), dimension)
+    assert (weights > 0).all()
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights @ points**2 == pytest.approx(np.ones(dimension), rel=0.15)
