@@ -19,11 +19,13 @@ SLOW = 240_000
 def network(page: Page) -> None:
     page.locator(".tabulator-row", has_text="Kawempe market").get_by_role("checkbox").click()
     expect(page.get_by_text("aq-07 (Kawempe market)")).to_be_visible()
+    page.get_by_role("tab", name="Network").scroll_into_view_if_needed()
 
 
 def calibration(page: Page) -> None:
     page.get_by_role("tab", name="Calibration").click()
     expect(page.get_by_text("from aq-", exact=False).first).to_be_visible()
+    expect(page.get_by_text("found by the fit").first).to_be_visible()
     switches = page.get_by_role("switch", name="found by the fit")
     for number in range(switches.count()):
         switches.nth(number).click()

@@ -157,6 +157,7 @@ class RasterFigure:
             marker="square",
             size=5,
             color="colour",
+            line_color=None,
             alpha="strength",
             nonselection_alpha="strength",
         )

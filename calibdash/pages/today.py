@@ -70,7 +70,8 @@ def today_frame(rows: pd.DataFrame | None) -> pd.DataFrame:
 
 def today_table(frame: pd.DataFrame) -> pn.widgets.Tabulator:
     """A table of it."""
-    widths = {"Sensor": 90, "Gain now": 90, "95 %": 110, "30 days": 80, "Last visit": 110}
+    shares = {"Sensor": 8, "Name": 14, "Gain now": 9, "95 %": 11, "30 days": 9, "Last visit": 10}
+    widths = {name: f"{share}%" for name, share in {**shares, "Calibration comes": 22, "Status": 17}.items()}
     wrapped = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
     return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
 
