@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from calibdash.cli.fit import read_settings
-from calibdash.cli.options import FILE, FOLDER, json_option, reference_option, zone_option
+from calibdash.cli.options import FILE, FOLDER, json_option, key_value, reference_option, zone_option
 from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, talk
-from calibdash.errors import CalibdashError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +49,7 @@ def evaluate(
     from calibdash.evaluation.leave_one_out import Request
     from calibdash.runs.evaluate import evaluate_to_folder
 
-    settings = read_settings(settings_file).with_values(dict(map(_pair, given)))
+    settings = read_settings(settings_file).with_values(dict(map(key_value, given)))
     request = Request(str(folder.resolve()), zone, references or None, settings.as_dict(), drift, seed)
     network = request.network()
     print_problems(network.problems, talk())
@@ -78,10 +77,3 @@ def _print(metrics: pd.DataFrame) -> None:
     for row in metrics.itertuples(index=False):
         shown.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
     Console().print(shown)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise CalibdashError(f"{text[:60]!r} is not KEY=VALUE.", "Write for example --set lengthscale.mobile=25d.")
-    return key.strip(), value.strip()

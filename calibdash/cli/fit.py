@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import tomllib
 from pathlib import Path
 
 import click
 
-from calibdash.cli.options import DURATION, FILE, FOLDER, json_option, reference_option, zone_option
-from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, talk
+from calibdash.cli.options import DURATION, FILE, FOLDER, json_option, key_value, reference_option, zone_option
+from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, share_done, talk
 from calibdash.data.folder import load_network
 from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
@@ -58,7 +57,7 @@ def fit(
     RUN gets run.json, calibration.csv (time, sensor, parameter, mean, sd, median, lower, upper; true = gain x raw
     + offset, bounds 95 %), and the posterior, which `calibdash calibrate` uses.
     """
-    settings = read_settings(settings_file).with_values(dict(map(_pair, given)))
+    settings = read_settings(settings_file).with_values(dict(map(key_value, given)))
     check_target(out)
     network = load_network(folder, zone, references or None)
     print_problems(network.problems, talk())
@@ -67,7 +66,7 @@ def fit(
     with progress_bar("Fitting") as show:
 
         def report(progress: Progress) -> None:
-            show(_share(progress), f"{progress.stage} {progress.iteration}")
+            show(share_done(progress), f"{progress.stage} {progress.iteration}")
 
         chosen = _held_out(network, settings, evaluations, seed, report) if evaluations else None
         posterior = fit_to_folder(
@@ -107,17 +106,3 @@ def read_settings(file: Path | None) -> Settings:
     if not isinstance(values, dict):
         raise CalibdashError(f"{file} holds no settings.", 'Write {"lengthscale.mobile": "25d"}.')
     return Settings.from_dict(values)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise CalibdashError(f"{text[:60]!r} is not KEY=VALUE.", "Write for example --set lengthscale.mobile=25d.")
-    return key.strip(), value.strip()
-
-
-def _share(report: Progress) -> float:
-    """The share done, by the estimated end where it is known."""
-    if report.remaining is not None and math.isfinite(report.remaining):
-        return report.seconds / max(report.seconds + report.remaining, 1e-9)
-    return report.iteration / max(report.total, 1)

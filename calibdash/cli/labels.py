@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from calibdash.cli.fit import _pair, _share
-from calibdash.cli.options import FOLDER, json_option, zone_option
-from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, talk
+from calibdash.cli.options import FOLDER, json_option, key_value, zone_option
+from calibdash.cli.output import native_silence, print_json, print_problems, progress_bar, say, share_done, talk
 from calibdash.models.labelling.posterior import LabelPosterior
 from calibdash.models.labelling.settings import LabelSettings
 from calibdash.models.progress import Progress
@@ -59,7 +58,7 @@ def labels(
     class, probability), confusion.csv (labeller, time, true_class, label, mean, lower, upper; bounds 95 %),
     labellers.csv, next.csv (what to label next, by whom), agreement.csv, prevalence.csv and run.json.
     """
-    values: dict[str, object] = dict(map(_pair, given))
+    values: dict[str, object] = dict(map(key_value, given))
     if pairwise:
         values["form"] = "pairwise"
     values |= {name: list(names) for name, names in (("fallible", fallible), ("classes", classes)) if names}
@@ -72,7 +71,7 @@ def labels(
     with progress_bar("Fitting") as show:
 
         def report(progress: Progress) -> None:
-            show(_share(progress), f"{progress.stage} {progress.iteration}")
+            show(share_done(progress), f"{progress.stage} {progress.iteration}")
 
         posterior = labels_to_folder(
             found,

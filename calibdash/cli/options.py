@@ -32,3 +32,11 @@ reference_option = click.option(
     "--reference", "references", multiple=True, metavar="ID", help="Mark just these sensors as references (repeatable)."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+
+
+def key_value(text: str) -> tuple[str, str]:
+    """Key and value of a ``--set``."""
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise CalibdashError(f"{text[:60]!r} is not KEY=VALUE.", "Write for example --set lengthscale.mobile=25d.")
+    return key.strip(), value.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from calibdash.data.problems import DataError, Problem, Severity
 from calibdash.errors import CalibdashError
+from calibdash.models.progress import Progress as FitProgress
 
 PLACES_SHOWN = 5
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -99,3 +101,10 @@ def native_silence() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def share_done(report: FitProgress) -> float:
+    """The share done, by the estimated end where it is known."""
+    if report.remaining is not None and math.isfinite(report.remaining):
+        return report.seconds / max(report.seconds + report.remaining, 1e-9)
+    return report.iteration / max(report.total, 1)

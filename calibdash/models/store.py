@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from calibdash.data.files import write_atomically
 from calibdash.data.network import Clock
 from calibdash.errors import CalibdashError
 from calibdash.models.elimination import plan
 from calibdash.models.hyper import Hyper
 from calibdash.models.inducing import basis
+from calibdash.models.kept import read_kept, write_kept
 from calibdash.models.posterior import Posterior, Record
 from calibdash.models.settings import Settings
 
@@ -41,20 +38,13 @@ def save(posterior: Posterior, folder: Path | str) -> None:
     arrays = {name: getattr(posterior, name) for name in ARRAYS}
     arrays |= {"times": posterior.basis.times, "edges": posterior.plan.edges[: posterior.plan.met]}
     arrays |= {FITTED + name: column for name, column in posterior.fitted.items()}
-    write_atomically(folder / "posterior.npz", lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
-    text = json.dumps(about, indent=1)
-    write_atomically(folder / "posterior.json", lambda file: file.write(text.encode()))
+    write_kept(folder, about, arrays)
 
 
 def load(folder: Path | str) -> Posterior:
     """The posterior that :func:`save` wrote."""
     folder = Path(folder)
-    try:
-        about = json.loads((folder / "posterior.json").read_text(encoding="utf-8"))
-        with np.load(folder / "posterior.npz", allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as problem:
-        raise CalibdashError(f"{folder} holds no posterior that can be read.", f"{problem}"[:200]) from problem
+    about, arrays = read_kept(folder)
     if about.get("version") != VERSION:
         raise CalibdashError(f"{folder} was written by another version of calibdash.", "Fit again.")
     hyper = Hyper.from_dict(about["hyper"])

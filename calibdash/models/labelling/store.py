@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from calibdash.data.files import write_atomically
 from calibdash.data.network import Clock
 from calibdash.errors import CalibdashError
+from calibdash.models.kept import read_kept, write_kept
 from calibdash.models.labelling.arrays import LabelData
 from calibdash.models.labelling.posterior import LabelPosterior
 from calibdash.models.labelling.record import LabelRecord
@@ -43,21 +40,14 @@ def save(posterior: LabelPosterior, folder: Path | str) -> None:
     }
     arrays = {f"data_{name}": getattr(data, name) for name in ARRAYS}
     arrays |= {name: getattr(posterior, name) for name in OWN}
-    write_atomically(folder / "posterior.npz", lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
-    text = json.dumps(about, indent=1)
-    write_atomically(folder / "posterior.json", lambda file: file.write(text.encode()))
+    write_kept(folder, about, arrays)
 
 
 def load(folder: Path | str) -> LabelPosterior:
     """The posterior that :func:`save` wrote."""
     folder = Path(folder)
-    try:
-        about = json.loads((folder / "posterior.json").read_text(encoding="utf-8"))
-        with np.load(folder / "posterior.npz", allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as problem:
-        raise CalibdashError(f"{folder} holds no posterior that can be read.", f"{problem}"[:200]) from problem
-    if not isinstance(about, dict) or about.get("kind") != KIND:
+    about, arrays = read_kept(folder)
+    if about.get("kind") != KIND:
         raise CalibdashError(f"{folder} is not a run of labellers.", "Give a folder that calibdash labels wrote.")
     if about.get("version") != VERSION:
         raise CalibdashError(f"{folder} was written by another version of calibdash.", "Fit again.")
@@ -70,7 +60,7 @@ def load(folder: Path | str) -> LabelPosterior:
             LabelRecord(**record),  # type: ignore[arg-type]
             LabelData(
                 **names,  # type: ignore[arg-type]
-                **{name: arrays[f"data_{name}"] for name in ARRAYS},
+                **{name: arrays[f"data_{name}"] for name in ARRAYS},  # type: ignore[arg-type]
                 clock=Clock(None if origin is None else pd.Timestamp(origin)),
             ),
             *(arrays[name] for name in OWN),

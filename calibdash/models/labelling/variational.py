@@ -171,7 +171,7 @@ def _ascend(
 
 def _entropy(size: int) -> float:
     """Of a standard normal."""
-    return 0.5 * size * float(np.log(2 * np.pi * np.e))
+    return 0.5 * size * (1.0 + float(np.log(2 * np.pi)))
 
 
 def _gradient(density: LogJoint) -> Callable[[tf.Tensor], tf.Tensor]:
