@@ -57,7 +57,7 @@ class PlanSettings:
     zone: str = "UTC"
     readings: int | None = None
     correlation: float = 0.5
-    least: float = 0.03
+    least: float = 0.05
     effort: str = "full"
     seed: int = 0
 

@@ -29,7 +29,7 @@ from calibdash.state.tuning import Tuning
 from tests.pages.conftest import serving
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
-LONG = 120
+LONG = 240
 
 
 def shown_of(folders: dict[str, Path], scratch: Path) -> Shown:
