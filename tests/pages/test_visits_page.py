@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -331,9 +332,16 @@ def test_a_sheet_has_every_stop_of_one_rider_in_order(planning: Planning) -> Non
     assert day_words("12") == "day 12"
 
 
+@pytest.fixture
+def quiet_site(examples: Path) -> Iterator[str]:
+    """A server of its own: one that other walks have used may still be at work on their fits."""
+    with serving(examples) as address:
+        yield address
+
+
 @pytest.mark.browser
-def test_walk(site: str, watched: Page) -> None:
-    watched.goto(site)
+def test_walk(quiet_site: str, watched: Page) -> None:
+    watched.goto(quiet_site)
     watched.get_by_role("tab", name="Visits").click()
     expect(watched.get_by_text("Made from the live preview")).to_be_visible(timeout=LONG * 1000)
     rows = watched.locator(".tabulator-row", has=watched.locator('[tabulator-field="Drop"]'))
