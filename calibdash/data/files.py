@@ -22,6 +22,8 @@ from calibdash.data.problems import DataError, Place, Problem, error, note, shor
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".parquet")
 MAX_BYTES = 2 << 30
+BATCH_ROWS = 4096  # of Parquet at a time
+ROWS_ANYHOW, ROWS_PER_BYTE = 1_000_000, 50
 MAX_COLUMNS = 1000
 _DELIMITERS = ",;\t|"
 _NOT_TEXT = {
@@ -179,8 +181,7 @@ def _too_large(name: str) -> DataError:
 
 def _read_parquet(path: Path, data: bytes) -> RawTable:
     try:
-        table = pa_parquet.read_table(pa.BufferReader(data))
-        frame = table.to_pandas()
+        frame = _parquet_table(path.name, data).to_pandas()
     except (pa.ArrowException, OSError, ValueError, OverflowError) as reason:
         raise DataError(
             [
@@ -194,6 +195,28 @@ def _read_parquet(path: Path, data: bytes) -> RawTable:
         ) from reason
     frame.columns = [str(name) for name in frame.columns]
     return RawTable(path.name, frame.reset_index(drop=True), np.arange(2, len(frame) + 2))
+
+
+def _parquet_table(name: str, data: bytes) -> pa.Table:
+    """The table, read in pieces: a few bytes can stand for any number of rows, and for any number of letters."""
+    file = pa_parquet.ParquetFile(pa.BufferReader(data))
+    check_rows(name, file.metadata.num_rows, len(data))
+    batches, size = [], 0
+    for batch in file.iter_batches(batch_size=BATCH_ROWS):
+        size += batch.nbytes
+        if size > MAX_BYTES:
+            raise _too_large(name)
+        batches.append(batch)
+    whole = pa.Table.from_batches(batches, schema=batches[0].schema if batches else file.schema_arrow)
+    return whole.replace_schema_metadata(file.schema_arrow.metadata)  # says which column was pandas' index
+
+
+def check_rows(name: str, rows: int, size: int) -> None:
+    """Refuse a Parquet file that says it has far more rows than times can be packed into its bytes."""
+    if rows > ROWS_ANYHOW + ROWS_PER_BYTE * size:
+        message = f"The Parquet file says it has {rows:,} rows in {size:,} bytes."
+        remedy = "Write it again, or give CSV."
+        raise DataError([error("file-size", message, remedy, file=name)])
 
 
 def _read_text(name: str, data: bytes, skip: int) -> RawTable:

@@ -22,7 +22,7 @@ from calibdash.data.tables import Table, read_table
 from calibdash.errors import CalibdashError
 
 ABOUT_FILE = "network.toml"
-ABOUT_KEYS = ("name", "timezone", "quantity", "unit")
+ABOUT_KEYS = ("name", "timezone", "quantity", "unit", "fault_rate")
 
 
 @dataclass(frozen=True)

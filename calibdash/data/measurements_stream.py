@@ -20,12 +20,13 @@ import pyarrow.compute as pa_compute
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from calibdash.data.files import MAX_COLUMNS, Dialect, RawTable, sniff
+from calibdash.data.files import MAX_BYTES, MAX_COLUMNS, Dialect, RawTable, check_rows, sniff
 from calibdash.data.problems import PLACES_KEPT, DataError, Place, Problem, error, note, raise_errors, shorten, warning
 from calibdash.data.schema import MEASUREMENTS
 from calibdash.data.tables import type_table
 
 COLUMNS = MEASUREMENTS.names
+MOST_UNPACKED = 100  # bytes out of one byte of gzip; tables of readings come to 20
 _BLOCK_BYTES = 4 << 20  # also the longest row that can be read
 _PARQUET_ROWS = 1 << 16
 
@@ -147,6 +148,7 @@ def _parquet_stream(name: str, file: IO[bytes]) -> MeasurementStream:
     header = parquet.schema_arrow.names
     found, problems = _find_columns(name, header)
     total = max(parquet.metadata.num_rows, 1)
+    check_rows(name, total, file.seek(0, io.SEEK_END))
 
     def batches() -> Iterator[Batch]:
         seen = 0
@@ -216,8 +218,23 @@ def _remarks(name: str, dialect: Dialect) -> list[Problem]:
 
 def _unpacked(file: IO[bytes]) -> IO[bytes]:
     zipped = file.read(2) == b"\x1f\x8b"
+    size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    return gzip.GzipFile(fileobj=file) if zipped else file  # type: ignore[return-value]
+    return _Gzip(file, MAX_BYTES + MOST_UNPACKED * size) if zipped else file  # type: ignore[return-value]
+
+
+class _Gzip(gzip.GzipFile):
+    """A gzip file that ends in an error where it holds more than any table of its size would."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        super().__init__(fileobj=file)
+        self._most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if self.tell() > self._most:
+            raise EOFError("it unpacks to far more than it should")
+        return data
 
 
 def _header(name: str, text: _Utf8, delimiter: str) -> list[str]:
