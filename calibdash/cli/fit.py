@@ -14,7 +14,10 @@ from calibdash.cli.output import native_silence, print_json, print_problems, pro
 from calibdash.data.folder import load_network
 from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
+from calibdash.models.footprint import fit_bytes
+from calibdash.models.model import read_pairs
 from calibdash.models.progress import Progress, Report
+from calibdash.models.room import gigabytes
 from calibdash.models.settings import Settings
 from calibdash.runs.fit import fit_to_folder
 from calibdash.runs.folder import check_target
@@ -63,6 +66,7 @@ def fit(
     print_problems(network.problems, talk())
     with native_silence():
         importlib.import_module("calibdash.models.fitting")  # loads TensorFlow
+    say(f"This needs about {gigabytes(fit_bytes(read_pairs(network, settings), settings, learn=learn))} of memory.")
     with progress_bar("Fitting") as show:
 
         def report(progress: Progress) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +22,9 @@ from calibdash.models.settings import KINDS, Settings
 from calibdash.models.sites import design, solved
 
 MOST_ROWS = 4000
+KEPT_MOST = 64
+_KEPT: dict[bytes, tuple[str, dict[str, float]]] = {}
+_LOCK = threading.Lock()
 # Before any data: log-normal beliefs as (median, log sd); lengthscales in spans of the record.
 BELIEFS = {
     "lengthscale.static": (0.5, 0.8),
@@ -60,8 +65,26 @@ def resolve(settings: Settings, pairs: PairData) -> Hyper:
     if settings.kernel is not None and len(fixed) == len(LEARNABLE):
         return build(settings, pairs, fixed)
     nominal = nominally_calibrated(pairs, functions.named(settings.function))
-    kernel, suggested = suggest(nominal, fixed, bounds(settings, pairs), settings.kernel)
+    kernel, suggested = _suggested(nominal, fixed, bounds(settings, pairs), settings.kernel)
     return build(replace(settings, kernel=kernel), pairs, {**suggested, **fixed})
+
+
+def _suggested(
+    pairs: PairData, fixed: dict[str, float], limits: dict[str, tuple[float, float]], kernel: str | None
+) -> tuple[str, dict[str, float]]:
+    """:func:`suggest`, done once for the same data and wishes: every session that opens a network asks this."""
+    digest = hashlib.sha256(repr((sorted(fixed.items()), sorted(limits.items()), kernel, pairs.lowest)).encode())
+    for array in (pairs.hours, pairs.a, pairs.b, pairs.values, pairs.mobile, pairs.reference, pairs.latent):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.digest()
+    if (known := _KEPT.get(key)) is not None:
+        return known
+    found = suggest(pairs, fixed, limits, kernel)
+    with _LOCK:
+        while len(_KEPT) >= KEPT_MOST:
+            _KEPT.pop(next(iter(_KEPT)))
+        _KEPT[key] = found
+    return found
 
 
 def nominally_calibrated(pairs: PairData, function: CalibrationFunction) -> PairData:

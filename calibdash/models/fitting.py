@@ -7,7 +7,8 @@ import time
 import numpy as np
 
 from calibdash.data.network import Network
-from calibdash.models.defaults import thinned
+from calibdash.models.defaults import resolve, thinned
+from calibdash.models.footprint import inducing_count, room_for_fit
 from calibdash.models.model import Model, assemble, read_pairs
 from calibdash.models.natural import climb, likelihood_sites, start
 from calibdash.models.outcome import conclude
@@ -41,10 +42,19 @@ def fit(
     check(cancel)
     settings = settings or Settings()
     with one_thread():
-        model = assemble(read_pairs(network, settings), settings)
-        return fit_model(
-            model, seed=seed, progress=progress, cancel=cancel, warm=warm, keep=keep, resume=resume, began=began
-        )
+        pairs = read_pairs(network, settings)
+        hyper = resolve(settings, pairs)
+        with room_for_fit(pairs, hyper.latents, inducing_count(pairs, hyper, settings), cancel):
+            return fit_model(
+                assemble(pairs, settings, hyper),
+                seed=seed,
+                progress=progress,
+                cancel=cancel,
+                warm=warm,
+                keep=keep,
+                resume=resume,
+                began=began,
+            )
 
 
 def fit_model(

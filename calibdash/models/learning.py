@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from calibdash.data.network import Network
 from calibdash.models.defaults import beliefs, bounds, given, resolve, thinned
 from calibdash.models.expectation import contracted, noise_gradients, rule
+from calibdash.models.footprint import LEARNING_POINTS, room_for_fit
 from calibdash.models.hyper import Hyper
 from calibdash.models.inducing import basis, inducing_times
 from calibdash.models.kernels import SHAPES
@@ -123,7 +124,7 @@ def objective(pairs: PairData, settings: Settings, seed: int) -> Objective:
     high = np.array([np.log(limits[name][1]) if name in limits else np.inf for name in names])
     low, high = np.maximum(low, centres - 2.5 * widths), np.minimum(high, centres + 2.5 * widths)
     # Inducing points stay while lengthscales move, so there are enough for somewhat shorter ones.
-    times = inducing_times(pairs, base, 1.4 * settings.inducing_density, settings.inducing_most)
+    times = inducing_times(pairs, base, LEARNING_POINTS * settings.inducing_density, settings.inducing_most)
     return Objective(pairs, settings, base, times, names, centres, widths, low, np.maximum(low, high), seed)
 
 
@@ -169,11 +170,18 @@ def learn_hyper(
 ) -> tuple[float, Hyper]:
     """The best bound plus log prior over all restarts, and its hyperparameters."""
     goal = objective(pairs, settings, seed)
+    with room_for_fit(pairs, goal.base.latents, goal.times.shape[1], cancel):
+        return _best(goal, settings.learn_restarts, seed, progress, cancel)
+
+
+def _best(
+    goal: Objective, restarts: int, seed: int, progress: Report | None, cancel: Cancel | None
+) -> tuple[float, Hyper]:
     rng = np.random.default_rng(seed)
     began = time.perf_counter()
     first = np.log([goal.base.main(name) for name in goal.names])
     best: tuple[float, np.ndarray] = (-np.inf, first)
-    for restart in range(settings.learn_restarts):
+    for restart in range(restarts):
         point = first if restart == 0 else goal.centres + goal.widths * rng.standard_normal(len(first))
         value, theta = _ascend(goal, np.clip(point, goal.low, goal.high), began, progress, cancel)
         best = max(best, (value, theta), key=lambda pair: pair[0])

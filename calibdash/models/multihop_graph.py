@@ -10,6 +10,7 @@ import numpy as np
 
 from calibdash.errors import CalibdashError
 from calibdash.models.pairs import PairData
+from calibdash.models.setting_table import Setting
 from calibdash.units import format_hours
 
 MICROSECONDS = 3.6e9  # in an hour
@@ -20,15 +21,17 @@ ASSUMED_NOISE = 0.2  # log sd of a reading, where no pair met twice in a window
 DRIFT_RANGE = (1e-5, 10.0)
 DRIFT_LAGS = (1, 2, 4, 8)
 ASSUMED_DRIFT = 0.1 / math.sqrt(30)  # 10 % a month, where no pair met in two windows
+SETTINGS = (
+    Setting("window_hours", "hours", 24.0, 1 / 60, 1e6, "Length of the windows of time."),
+    Setting("time_weight", "number", 0.21, 1e-6, 1e3, "Weight of a step to the next window; a colocation weighs 1."),
+    Setting("min_observations", "count", 5, 1, 1e6, "Fewest observations of a pair in a window."),
+    Setting("drift", "number", None, 0.0, 10.0, "Size (sd) of the change of a log gain over a day; grows as √time."),
+)
 
 
 @dataclass(frozen=True)
 class MultihopSettings:
-    """What decides a multi-hop calibration, checked when made.
-
-    time_weight: weight of a step to the neighbouring window, where a colocation weighs 1.
-    drift: sd of the change of a log gain over a day (it grows with the root of time); None: found from the data.
-    """
+    """What decides a multi-hop calibration, checked when made; ``SETTINGS`` says what each of them means."""
 
     window_hours: float = 24.0
     time_weight: float = 0.21
@@ -36,13 +39,12 @@ class MultihopSettings:
     drift: float | None = None
 
     def __post_init__(self) -> None:
-        _check("window_hours", self.window_hours, 1 / 60, 1e6)
-        _check("time_weight", self.time_weight, 1e-6, 1e3)
-        _check("min_observations", self.min_observations, 1, 1e6)
+        for setting in SETTINGS:
+            value = getattr(self, setting.field)
+            if not (value is None and setting.default is None):
+                _check(setting.key, value, setting.low, setting.high)
         if self.min_observations != round(self.min_observations):
             raise CalibdashError(f"min_observations = {self.min_observations} is not whole.", "Write for example 5.")
-        if self.drift is not None:
-            _check("drift", self.drift, 0.0, 10.0)
 
     def as_dict(self) -> dict[str, float | int | None]:
         """Plain values by name; ``MultihopSettings(**values)`` is the way back."""

@@ -162,7 +162,8 @@ def _parse_range(key: str, text: str) -> tuple[float, float]:
 def _checked_bound(name: str, low: Value, high: Value) -> tuple[str, float, float]:
     if name not in LEARNABLE:
         raise CalibdashError(f"{name[:60]!r} is not learned.", f"Bounds may be set for {', '.join(LEARNABLE)}.")
-    ends = [float(BY_KEY[name].parse(end)) for end in (low, high)]  # type: ignore[arg-type]
+    parsed = [BY_KEY[name].parse(end) for end in (low, high)]
+    ends = [float("nan") if end is None else float(end) for end in parsed]  # None: left to the data, no bound
     if not 0 < ends[0] < ends[1]:
         raise CalibdashError(f"The bounds of {name} are not a range.", "The lower end must be positive and smaller.")
     return name, ends[0], ends[1]

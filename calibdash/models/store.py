@@ -12,7 +12,7 @@ from calibdash.errors import CalibdashError
 from calibdash.models.elimination import plan
 from calibdash.models.hyper import Hyper
 from calibdash.models.inducing import basis
-from calibdash.models.kept import read_kept, write_kept
+from calibdash.models.kept import read_kept, undamaged, write_kept
 from calibdash.models.posterior import Posterior, Record
 from calibdash.models.settings import Settings
 
@@ -47,24 +47,25 @@ def load(folder: Path | str) -> Posterior:
     about, arrays = read_kept(folder)
     if about.get("version") != VERSION:
         raise CalibdashError(f"{folder} was written by another version of calibdash.", "Fit again.")
-    hyper = Hyper.from_dict(about["hyper"])
-    mobile = arrays["mobile"][arrays["latent"] >= 0]
-    size = arrays["mean"].shape[1]
-    record = {key: tuple(value) if isinstance(value, list) else value for key, value in about["record"].items()}
-    return Posterior(
-        Settings.from_dict(about["settings"]),
-        Record(**record),  # type: ignore[arg-type]
-        Clock(None if about["origin"] is None else pd.Timestamp(about["origin"])),
-        tuple(about["sensors"]),
-        arrays["mobile"],
-        arrays["reference"],
-        arrays["latent"],
-        about["level"],
-        about["fill"],
-        basis(arrays["times"], mobile, hyper),
-        plan(len(arrays["mean"]), arrays["edges"], size),
-        arrays["mean"],
-        arrays["diagonal"],
-        arrays["off"],
-        {name.removeprefix(FITTED): column for name, column in arrays.items() if name.startswith(FITTED)},
-    )
+    with undamaged(folder):
+        hyper = Hyper.from_dict(about["hyper"])
+        mobile = arrays["mobile"][arrays["latent"] >= 0]
+        size = arrays["mean"].shape[1]
+        record = {key: tuple(value) if isinstance(value, list) else value for key, value in about["record"].items()}
+        return Posterior(
+            Settings.from_dict(about["settings"]),
+            Record(**record),  # type: ignore[arg-type]
+            Clock(None if about["origin"] is None else pd.Timestamp(about["origin"])),
+            tuple(about["sensors"]),
+            arrays["mobile"],
+            arrays["reference"],
+            arrays["latent"],
+            about["level"],
+            about["fill"],
+            basis(arrays["times"], mobile, hyper),
+            plan(len(arrays["mean"]), arrays["edges"], size),
+            arrays["mean"],
+            arrays["diagonal"],
+            arrays["off"],
+            {name.removeprefix(FITTED): column for name, column in arrays.items() if name.startswith(FITTED)},
+        )

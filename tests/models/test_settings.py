@@ -31,6 +31,9 @@ def test_unknown_key_suggests_the_right_one():
         ("tolerance", "auto"),
         ("bounds.bias", "1..0.1"),
         ("bounds.kernel", "1..2"),
+        ("bounds.bias", "..1"),
+        ("bounds.bias", "0.1.."),
+        ("bounds.bias", "auto..1"),
         ("drift.mobile.gain.more", "1"),
     ],
 )
