@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
@@ -16,7 +15,8 @@ import pandas as pd
 from calibdash.data.files import write_atomically
 from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
-from calibdash.models.progress import Halfway, Keep
+from calibdash.models.kept import UNREADABLE, read_arrays
+from calibdash.models.progress import Cancel, Halfway, Keep
 from calibdash.models.sites import Sites
 
 CHECKPOINT = "checkpoint.json"
@@ -36,24 +36,27 @@ def read_checkpoint(folder: Path) -> dict[str, object]:
     """The last checkpoint; empty where there is none that can be read."""
     try:
         values = json.loads((folder / CHECKPOINT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
 
-def keep_halfway(folder: Path, key: str, seconds: float = HALFWAY_SECONDS) -> Keep:
-    """Save where a fit stands, at most once in so many seconds; ``key`` says of which data, settings and seed."""
+def keep_halfway(folder: Path, key: str, seconds: float = HALFWAY_SECONDS, stopping: Cancel | None = None) -> Keep:
+    """Save where a fit stands, at most once in so many seconds, and when it is about to be stopped.
+
+    ``key`` says of which data, settings and seed it is.
+    """
     last = monotonic()
 
     def keep(halfway: Halfway) -> None:
         nonlocal last
-        if monotonic() - last < seconds:
+        if monotonic() - last < seconds and not (stopping is not None and stopping()):
             return
         arrays = {"precision": halfway.sites.precision, "shift": halfway.sites.shift, "elbo": np.array(halfway.elbo)}
         try:
             write_atomically(folder / HALFWAY, lambda file: np.savez(file, key=np.array(key), **arrays))  # type: ignore[arg-type]
         except CalibdashError as reason:  # a full disk may yet have room for the result
-            log.warning("Where run %s stands cannot be kept: %s", folder.name, reason)
+            log.warning("Where a run stands cannot be kept: %s", reason.message, extra={"run": folder.name})
         last = monotonic()
 
     return keep
@@ -62,11 +65,11 @@ def keep_halfway(folder: Path, key: str, seconds: float = HALFWAY_SECONDS) -> Ke
 def read_halfway(folder: Path, key: str) -> Halfway | None:
     """Where a fit of the same data, settings and seed stood; None where there is nothing of it that can be read."""
     try:
-        with np.load(folder / HALFWAY, allow_pickle=False) as file:
-            if str(file["key"]) != key:
-                return None
-            return Halfway(Sites(file["precision"], file["shift"]), tuple(file["elbo"].tolist()))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        arrays = read_arrays(folder / HALFWAY)
+        if str(arrays["key"]) != key:
+            return None
+        return Halfway(Sites(arrays["precision"], arrays["shift"]), tuple(arrays["elbo"].tolist()))
+    except (OSError, TypeError, *UNREADABLE):
         return None
 
 

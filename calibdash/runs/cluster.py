@@ -44,6 +44,11 @@ class DaskQueue(JobQueue):
         threads = sum(self._client.nthreads().values()) if workers is None else workers
         super().__init__(store, threads, run_job)
 
+    @property
+    def accepting(self) -> bool:
+        """Whether the scheduler of the cluster answers, too."""
+        return super().accepting and self._client.status == "running"
+
     def shutdown(self, timeout: float = 30.0) -> None:
         """As of every queue; then leave the cluster."""
         super().shutdown(timeout)
@@ -57,10 +62,7 @@ class DaskQueue(JobQueue):
             verdict = self._watch(task, future)
         finally:
             future.release()
-        if (snapshot := self.store.snapshot(task.id)).status in ACTIVE:
-            self._end(task.id, verdict, *ACTIVE)
-        else:
-            self._tell(snapshot)
+        self._conclude(task, verdict)
 
     def _watch(self, task: Task, future: Any) -> dict[str, object]:
         """Pass on progress and the wish to stop until the task is over; what to say if the run is not ended by then."""

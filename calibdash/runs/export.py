@@ -19,8 +19,8 @@ PRIVATE = frozenset({PROGRESS, STOP, CHECKPOINT})
 def write_zip(folder: Path, file: BinaryIO) -> None:
     """Write the run's files below a folder of its name."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        text = json.dumps(public_record(folder), indent=2, ensure_ascii=False)
-        archive.writestr(f"{folder.name}/{RECORD}", text + "\n")
+        text = json.dumps(public_record(folder), indent=2, ensure_ascii=False) + "\n"
+        archive.writestr(f"{folder.name}/{RECORD}", text.encode("utf-8", "replace"))
         for path in _files(folder):
             place = path.relative_to(folder)
             if str(place) not in PRIVATE and str(place) != RECORD:

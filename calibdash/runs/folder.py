@@ -112,6 +112,11 @@ def status_in(*statuses: str) -> Callable[[Mapping[str, object]], bool]:
     return lambda record: record.get("status") in statuses
 
 
+def holds(facts: Mapping[str, object]) -> Callable[[Mapping[str, object]], bool]:
+    """A condition for :func:`update_record`: the record says all of this."""
+    return lambda record: facts.items() <= record.items()
+
+
 def _write_record(folder: Path, record: Mapping[str, object]) -> None:
     text = json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n"
     write_atomically(folder / RECORD, lambda file: file.write(text.encode("utf-8", "replace")))

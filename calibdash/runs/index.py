@@ -17,10 +17,10 @@ from calibdash.runs.process import Process
 from calibdash.runs.run import Run, valid_id
 
 INDEX = "index.sqlite"
-VERSION = 1
+VERSION = 2
 WAIT = 10.0  # seconds for another writer's transaction
 TABLE = """CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, stamp TEXT NOT NULL, owner TEXT NOT NULL, status TEXT NOT NULL, created TEXT NOT NULL,
+    id TEXT PRIMARY KEY, stamp TEXT NOT NULL, owner TEXT NOT NULL, shared INTEGER NOT NULL, created TEXT NOT NULL,
     run TEXT NOT NULL)"""
 # Another process is at it, or the disk is full or cannot be written to: no reason to throw the index away.
 NOT_NOW = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
@@ -35,16 +35,16 @@ class Index:
         self.path = root / INDEX
 
     def runs(self, viewer: str | None = None) -> list[Run]:
-        """All runs, newest first; with a viewer only those that are theirs or everybody's."""
+        """All runs, newest first; with a viewer only those that are theirs, shared or everybody's."""
         for attempt in (1, 2):
             try:
                 self._refresh()
                 return self._select(viewer)
             except (sqlite3.Error, ValueError, TypeError, KeyError) as reason:
                 if attempt == 2 or (getattr(reason, "sqlite_errorcode", 0) & 0xFF) in NOT_NOW:
-                    log.warning("The index of %s cannot be used (%s); the folders are read.", self.root, reason)
+                    log.warning("The index of runs cannot be used (%s); the folders are read.", reason)
                     break
-                log.warning("The index of %s is damaged (%s) and is made anew.", self.root, reason)
+                log.warning("The index of runs is damaged (%s) and is made anew.", reason)
                 self._discard()
         return self._from_folders(viewer)
 
@@ -60,19 +60,19 @@ class Index:
         rows = []
         for run_id in changed:  # read before the transaction, which stays short
             run = load(self.root, run_id)
-            rows.append((run_id, there[run_id], run.owner, run.status, run.created, json.dumps(run.as_dict())))
+            rows.append((run_id, there[run_id], run.owner, run.shared, run.created, json.dumps(run.as_dict())))
         with self._connection() as base:
             base.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in gone])
             base.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _select(self, viewer: str | None) -> list[Run]:
-        query = "SELECT run FROM runs WHERE ? IS NULL OR owner IN ('', ?) ORDER BY created DESC, id DESC"
+        query = "SELECT run FROM runs WHERE ? IS NULL OR shared OR owner IN ('', ?) ORDER BY created DESC, id DESC"
         with self._connection() as base:
             return [_run(json.loads(text)) for (text,) in base.execute(query, (viewer, viewer))]
 
     def _from_folders(self, viewer: str | None) -> list[Run]:
         runs = [load(self.root, run_id) for run_id in stamps(self.root)]
-        seen = [run for run in runs if viewer is None or run.owner in ("", viewer)]
+        seen = [run for run in runs if viewer is None or run.shared or run.owner in ("", viewer)]
         return sorted(seen, key=lambda run: (run.created, run.id), reverse=True)
 
     @contextmanager

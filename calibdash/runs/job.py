@@ -32,7 +32,7 @@ from calibdash.runs.request import JobRequest
 from calibdash.runs.run import check_id
 
 WORK = ".work.part"
-OF_THE_STORE = frozenset({"id", "name", "owner", "status", "created", "started", "ended", "references"})
+OF_THE_STORE = frozenset({"id", "name", "owner", "status", "created", "started", "ended", "references", "shared"})
 Job = Callable[[Mapping[str, object], str, Report, Cancel], Mapping[str, object]]
 
 
@@ -103,7 +103,7 @@ def _fit(
         warm=_warm(asked.warm_run, place),
         learned=_learned(read_checkpoint(place), base),
         on_learned=lambda settings: checkpoint({**base, "learned": settings.as_dict()}),
-        keep=keep_halfway(place, key),
+        keep=keep_halfway(place, key, stopping=cancel),
         resume=read_halfway(place, key),
     )
     (place / HALFWAY).unlink(missing_ok=True)

@@ -6,13 +6,14 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from calibdash.errors import CalibdashError
 from calibdash.runs.fair import FairQueue
-from calibdash.runs.folder import status_in
+from calibdash.runs.folder import holds, status_in
 from calibdash.runs.job import Job, run_job
 from calibdash.runs.request import JobRequest
 from calibdash.runs.run import ACTIVE
@@ -22,6 +23,7 @@ from calibdash.runs.store import RunStore
 from calibdash.runs.work import ending, failure, work
 
 EXIT_SECONDS = 5.0
+UNWRITTEN = ("The result could not be written.", "Free some space in the data directory, then restart the run.")
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +52,7 @@ class JobQueue:
         self._threads: set[threading.Thread] = set()
         self._snapshots: dict[str, Snapshot] = {}
         self._watchers: dict[str, dict[object, Callable[[Snapshot], None]]] = {}
+        self._unended: dict[str, Mapping[str, object]] = {}
         self._closing = False
         atexit.register(self.shutdown, EXIT_SECONDS)
 
@@ -66,6 +69,21 @@ class JobQueue:
         owner = self.store.request(run_id).owner
         self.store.requeue(run_id)
         self._enter(run_id, owner)
+
+    def resume(self) -> list[str]:
+        """Take up again what was interrupted when a program stopped; the ids. What cannot be is told in the log."""
+        taken = []
+        for run_id in self.store.interrupted():
+            try:
+                self._check_open()
+                owner = self.store.request(run_id).owner
+                self.store.requeue(run_id, by_hand=False)
+                self._enter(run_id, owner)
+            except CalibdashError:  # its network is gone, or another program was first
+                log.warning("An interrupted run cannot be taken up again.", extra={"run": run_id})
+            else:
+                taken.append(run_id)
+        return taken
 
     def cancel(self, run_id: str) -> None:
         """A waiting run is cancelled at once, a running one between two iterations, in whichever process it is."""
@@ -87,6 +105,16 @@ class JobQueue:
         with self._lock:
             snapshot = self._snapshots.get(run_id)
         return snapshot or self.store.snapshot(run_id)
+
+    @property
+    def accepting(self) -> bool:
+        """Whether runs are taken and can be done."""
+        return not self._closing
+
+    def counts(self) -> tuple[int, int]:
+        """How many runs wait here, and how many run."""
+        with self._lock:
+            return len(self._waiting), len(self._running)
 
     def position(self, run_id: str) -> int | None:
         """How many runs will begin before this one; None if it does not wait here."""
@@ -136,8 +164,17 @@ class JobQueue:
         """Do one job, here and now; a subclass may have it done elsewhere."""
         work(task.folder, self._run_job, tell=self._tell, stop=task.stop)
 
+    def _conclude(self, task: Task, verdict: dict[str, object]) -> None:
+        """Tell how a run ended that was done elsewhere; ``verdict`` counts if nobody wrote its end."""
+        if (snapshot := self.store.snapshot(task.id)).status in ACTIVE:
+            self._end(task.id, verdict, *ACTIVE)
+        else:
+            self._tell(snapshot)
+
     def _enter(self, run_id: str, owner: str) -> None:
+        self._settle()
         folder = self.store.path(run_id)
+        log.info("A run is queued.", extra={"run": run_id})
         with self._lock:
             self._waiting.push(owner, run_id, Task(run_id, folder, Stop(folder)))
             if len(self._threads) < self.workers:
@@ -161,6 +198,21 @@ class JobQueue:
             with self._lock:
                 self._running.pop(task.id)
                 self._snapshots.pop(task.id, None)
+                self._unended.setdefault(task.id, task.stop.attempt)
+            self._settle()
+
+    def _settle(self) -> None:
+        """See that what is over is over on disk, too: while that was full, the end of a run could not be written."""
+        with self._lock:
+            over, self._unended = self._unended, {}
+        for run_id, attempt in over.items():
+            try:
+                if attempt:
+                    self.store.update(run_id, ending("interrupted", *UNWRITTEN), holds(attempt))
+            except CalibdashError:
+                if self.store.exists(run_id):
+                    with self._lock:
+                        self._unended[run_id] = attempt
 
     def _end(self, run_id: str, changes: dict[str, object], *statuses: str) -> None:
         """End a run from outside its job, if it has one of these statuses."""
@@ -168,7 +220,11 @@ class JobQueue:
             if self.store.update(run_id, changes, status_in(*statuses)):
                 self._tell(self.store.snapshot(run_id))
         except CalibdashError as reason:
-            log.warning("Run %s cannot be ended: %s", run_id, reason)
+            log.warning("A run cannot be ended: %s", reason.message, extra={"run": run_id})
+            with suppress(CalibdashError):
+                record = self.store.record(run_id)
+                with self._lock:
+                    self._unended[run_id] = {key: record.get(key) for key in ("status", "started", "process")}
 
     def _tell(self, snapshot: Snapshot) -> None:
         over = snapshot.status not in ACTIVE
@@ -182,7 +238,7 @@ class JobQueue:
             try:
                 callback(snapshot)
             except Exception:
-                log.exception("A callback of run %s failed.", snapshot.id)
+                log.exception("A callback of a run failed.", extra={"run": snapshot.id})
 
     def _check_open(self) -> None:
         if self._closing:

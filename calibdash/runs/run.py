@@ -22,7 +22,8 @@ LONGEST_ID = 120
 class Run:
     """What ``run.json`` says, in short. Times are UTC text, '' where there is none yet; seconds of the whole run.
 
-    id: the name of the folder; network_path: '' where unknown; share: how much is done, 0 … 1; elbo: the last bound.
+    id: the name of the folder; network_path: '' where unknown; share: how much is done, 0 … 1; elbo: the last bound;
+    owner: who alone sees it unless it is shared, '' = everybody.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Run:
     message: str
     hint: str
     process: Process | None
+    shared: bool = False
 
     @property
     def active(self) -> bool:
@@ -83,6 +85,7 @@ class Run:
             message=_text(record, "message") or ("" if known else "The record of this run is damaged."),
             hint=_text(record, "hint") or ("" if known else "Delete it and run the calculation again."),
             process=Process.from_dict(record.get("process")),
+            shared=record.get("shared") is True,
         )
 
 

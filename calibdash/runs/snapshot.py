@@ -101,7 +101,7 @@ def read_snapshot(folder: Path, run: Run) -> Snapshot:
     """Where a run stands by its files: the status of its record, the numbers of ``progress.json``."""
     try:
         values = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         values = None
     if not isinstance(values, Mapping):
         values = {}

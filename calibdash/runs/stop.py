@@ -22,11 +22,11 @@ class Stop:
         self._folder = folder
         self._reason = ""
         self._looked = 0.0
-        self._attempt: Mapping[str, object] = {}
+        self.attempt: Mapping[str, object] = {}
 
     def belongs_to(self, attempt: Mapping[str, object]) -> None:
         """End too when the record no longer says this: the run was given up, and maybe restarted elsewhere."""
-        self._attempt = attempt
+        self.attempt = attempt
 
     def ask(self, reason: str) -> None:
         """Ask from any thread; the first reason counts."""
@@ -41,7 +41,7 @@ class Stop:
 
     def _given_up(self) -> str:
         try:
-            return "" if self._attempt.items() <= read_record(self._folder).items() else "interrupted"
+            return "" if self.attempt.items() <= read_record(self._folder).items() else "interrupted"
         except CalibdashError:
             return "cancelled"
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from calibdash.data.folder import open_folder
 from calibdash.errors import CalibdashError
 from calibdash.runs.export import write_zip
-from calibdash.runs.folder import PART, RECORD, read_record, status_in, told, update_record, write_run
+from calibdash.runs.folder import PART, RECORD, holds, read_record, status_in, told, update_record, write_run
 from calibdash.runs.index import Index, load
 from calibdash.runs.lock import locked
 from calibdash.runs.process import this_process
@@ -31,6 +31,12 @@ from calibdash.runs.work import ending
 SILENT_SECONDS = {"running": 120.0, "queued": 24 * 3600.0}  # when a process elsewhere is taken for gone
 SCRATCH_SECONDS = 24 * 3600.0
 WAITING = {"status": "queued", "started": "", "ended": "", "message": "", "hint": ""}
+MOST_CRASHES = 3  # of a program while it worked on a run, after which the run waits for somebody to look at it
+AGAIN = "The program stopped while this run was not done; it has been started again from its last checkpoint."
+TOO_OFTEN = (
+    f"The program died {MOST_CRASHES} times while this run was under way.",
+    "It may need more memory than there is. Restart it by hand, with a shorter period or fewer inducing points.",
+)
 
 
 class RunStore:
@@ -50,7 +56,7 @@ class RunStore:
         self.recover()
 
     def runs(self, viewer: str | None = None) -> list[Run]:
-        """All runs, newest first; with a viewer only those that are theirs or everybody's."""
+        """All runs, newest first; with a viewer only those that are theirs, shared or everybody's."""
         return [self._live(run) if run.status == "running" else run for run in self._index.runs(viewer)]
 
     def get(self, run_id: str) -> Run:
@@ -62,8 +68,16 @@ class RunStore:
         """The folder of a run; never one outside the store."""
         folder = self.root / check_id(run_id)
         if folder.is_symlink() or (folder / RECORD).is_symlink() or not (folder / RECORD).is_file():
-            raise CalibdashError(f"There is no run {run_id!r}.", "It may have been deleted; look at the list of runs.")
+            raise self.missing(run_id)
         return folder
+
+    def missing(self, run_id: str) -> CalibdashError:
+        """What is said of a run that is not here."""
+        return CalibdashError(f"There is no run {run_id!r}.", "It may have been deleted; look at the list of runs.")
+
+    def exists(self, run_id: str) -> bool:
+        """Whether there is such a run."""
+        return (self.root / check_id(run_id) / RECORD).is_file()
 
     def record(self, run_id: str) -> dict[str, object]:
         """All that ``run.json`` says."""
@@ -97,10 +111,18 @@ class RunStore:
         write_run(self.root / run_id, record, {})
         return run_id
 
-    def requeue(self, run_id: str) -> None:
-        """Make a run that did not finish wait again, now of this process; its checkpoint stays."""
+    def requeue(self, run_id: str, *, by_hand: bool = True) -> None:
+        """Make a run that did not finish wait again, now of this process; its checkpoint stays.
+
+        By hand: whatever happened to it before is forgotten. Else it must be interrupted, and says that it was.
+        """
         self.request(run_id)  # complains where there is nothing to restart from
-        if not self.update(run_id, {**WAITING, "process": this_process().as_dict()}, status_in(*RESTARTABLE)):
+        changes = {
+            **WAITING,
+            "process": this_process().as_dict(),
+            **({"crashes": 0} if by_hand else {"message": AGAIN}),
+        }
+        if not self.update(run_id, changes, status_in(*(RESTARTABLE if by_hand else {"interrupted"}))):
             status = self.get(run_id).status
             raise CalibdashError(f"The run is {status}.", "Only runs that did not finish can be restarted.")
         clear_stop(self.root / run_id)
@@ -110,10 +132,25 @@ class RunStore:
         """Change a record at once if it is as ``when`` wants it; whether it was."""
         return update_record(self.path(run_id), changes, when) is not None
 
+    def share(self, run_id: str, shared: bool) -> None:
+        """Let everybody see a run, or only its owner."""
+        self.update(run_id, {"shared": shared}, lambda _: True)
+
     def recover(self) -> list[str]:
         """Mark runs as interrupted whose process is gone; their ids."""
         lost = [run for run in self._index.runs() if run.active and self.is_orphan(run)]
         return [run.id for run in lost if self._interrupt(run)]
+
+    def interrupted(self) -> list[str]:
+        """Runs that wait to be taken up again, the oldest first; those that took the program down are left alone."""
+        found = []
+        for run in reversed(self._index.runs()):
+            if run.status == "interrupted":
+                if _crashes(self.record(run.id)) < MOST_CRASHES:
+                    found.append(run.id)
+                elif run.message != TOO_OFTEN[0]:
+                    self.update(run.id, ending("interrupted", *TOO_OFTEN), status_in("interrupted"))
+        return found
 
     def is_orphan(self, run: Run) -> bool:
         """Whether the process that an active run waits for is gone."""
@@ -165,7 +202,9 @@ class RunStore:
         """Unless another process restarts or ends it at this moment."""
         same = {"status": run.status, "process": None if run.process is None else run.process.as_dict()}
         with suppress(CalibdashError):
-            return self.update(run.id, ending("interrupted"), lambda record: same.items() <= record.items())
+            crashes = _crashes(self.record(run.id)) + (run.status == "running")
+            changes = {**ending("interrupted"), "crashes": crashes}
+            return self.update(run.id, changes, holds(same))
         return False
 
     def _sweep(self) -> None:
@@ -175,3 +214,9 @@ class RunStore:
                 ours = re.fullmatch(rf"\..+{re.escape(PART)}", entry.name) and entry.is_dir(follow_symlinks=False)
                 if ours and time.time() - entry.stat().st_mtime > SCRATCH_SECONDS:
                     shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _crashes(record: Mapping[str, object]) -> int:
+    """How often a program died while it worked on a run, since somebody last started it."""
+    count = record.get("crashes")
+    return count if isinstance(count, int) else 0

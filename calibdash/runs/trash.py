@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from calibdash.errors import CalibdashError
+from calibdash.runs.folder import PART
 from calibdash.runs.index import load, stamps
 from calibdash.runs.run import Run
 
@@ -28,9 +29,9 @@ class Trash:
         self._folder.mkdir(exist_ok=True)
         target = self._folder / folder.name
         if target.exists():
-            shutil.rmtree(target)
+            self._remove(target)
+        os.utime(folder)  # when it was deleted
         folder.rename(target)
-        os.utime(target)  # when it was deleted
 
     def take_back(self, run_id: str) -> None:
         """Move a run back to its place."""
@@ -54,8 +55,18 @@ class Trash:
         limit = time.time() - older_than.total_seconds()
         old = [name for name in stamps_if(self._folder) if self._deleted(name) <= limit]
         for name in old:
-            shutil.rmtree(self._folder / name)
+            self._remove(self._folder / name)
+        for half in self._folder.glob(f".*{PART}"):  # left by a program that was killed
+            shutil.rmtree(half)
         return len(old)
+
+    def _remove(self, folder: Path) -> None:
+        """Out of sight at once, then file by file: nobody can take back half a run."""
+        away = folder.with_name(f".{folder.name}{PART}")
+        if away.exists():
+            shutil.rmtree(away)
+        folder.rename(away)
+        shutil.rmtree(away)
 
     def _deleted(self, name: str) -> float:
         return (self._folder / name).stat().st_mtime

@@ -14,7 +14,7 @@ from time import monotonic
 from calibdash.errors import CalibdashError
 from calibdash.models.progress import FitCancelledError, Progress
 from calibdash.runs.checkpoint import CHECKPOINT
-from calibdash.runs.folder import now, status_in, update_record
+from calibdash.runs.folder import holds, now, status_in, update_record
 from calibdash.runs.job import Job
 from calibdash.runs.process import this_process
 from calibdash.runs.request import JobRequest
@@ -46,6 +46,7 @@ def work(folder: Path, job: Job, *, tell: Tell | None = None, stop: Stop | None 
     if record is None:
         return ""
     stop.belongs_to(begin)
+    log.info("A run begins.", extra={"run": folder.name})
     began, last = monotonic(), 0.0
     tracker = Tracker(folder.name, bool(record.get("learn")))
 
@@ -65,7 +66,9 @@ def work(folder: Path, job: Job, *, tell: Tell | None = None, stop: Stop | None 
     with beating(folder):
         changes = _outcome(folder, record, job, report, stop)
     changes = {"seconds": round(monotonic() - began, 3), **changes, "ended": now()}
-    return _close(folder, begin, changes, tracker.snapshot, tell)
+    status = _close(folder, begin, changes, tracker.snapshot, tell)
+    log.info("A run ends.", extra={"run": folder.name, "status": status, "seconds": changes["seconds"]})
+    return status
 
 
 def _outcome(
@@ -91,7 +94,7 @@ def failure(run_id: str, reason: BaseException) -> dict[str, object]:
         message = "There was not enough memory for this run."
         hint = "Use fewer inducing points (inducing.most), a shorter period, or a machine with more memory."
     else:
-        log.exception("Run %s failed.", run_id)
+        log.exception("A run failed.", extra={"run": run_id})
         message = f"This is a bug in calibdash ({type(reason).__name__}: {str(reason)[:300]})."
         hint = "Please report it; the log of the server has the details."
     return {"status": "failed", "message": message, "hint": hint, "ended": now()}
@@ -109,11 +112,12 @@ def _close(
     """Write the end of the attempt that began so, unless it was given up in the meantime."""
     status = str(changes["status"])
     try:
-        if update_record(folder, changes, lambda record: begin.items() <= record.items()) is None:
-            log.warning("Run %s was ended by another process; what was calculated here is not kept.", folder.name)
+        if update_record(folder, changes, holds(begin)) is None:
+            told = "A run was ended by another process; what was calculated here is not kept."
+            log.warning(told, extra={"run": folder.name})
             return ""
     except CalibdashError as reason:  # the disk is full, or the folder was taken away
-        log.error("The end of run %s (%s) cannot be written: %s", folder.name, status, reason)
+        log.error("The end of a run (%s) cannot be written: %s", status, reason.message, extra={"run": folder.name})
         status = "failed"
         changes = {"message": reason.message, "hint": reason.hint}
     elbo = changes.get("elbo")

@@ -11,14 +11,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from calibdash.models.progress import Halfway
+from calibdash.models.sites import Sites
+from calibdash.runs.checkpoint import keep_halfway, read_halfway
 from calibdash.runs.folder import read_record, status_in, write_run
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.request import JobRequest
-from calibdash.runs.store import RunStore
+from calibdash.runs.store import MOST_CRASHES, RunStore
 from calibdash.runs.work import work
+from calibdash.state.shelf import Shelf
+from calibdash.state.upload.folder import publish
 from tests.runs.jobs import quick, until_told, wait_status
 
 Ask = Callable[..., JobRequest]
@@ -171,3 +177,89 @@ def test_a_killed_server(killed_server: tuple[str, str], store: RunStore, make_q
         record = again.record(run_id)
         assert (record["seed"], record["learn"], record["resumed"]) == (9, True, resumed)
         assert not (again.path(run_id) / "checkpoint.json").exists()
+
+
+def test_a_trash_killed_at_any_step_of_being_emptied_gives_back_whole_runs(store: RunStore) -> None:
+    run_id = "run"
+    put = {"status": "done", "kind": "multihop"}
+
+    def act() -> None:
+        store.delete(run_id)
+        store.empty_trash()
+
+    def check() -> None:
+        here = RunStore(store.root)
+        if run_id in [run.id for run in here.trash()]:
+            here.restore(run_id)
+        if run_id in [run.id for run in here.runs()]:
+            assert sorted(file.name for file in here.path(run_id).iterdir()) == ["a.csv", "b.csv", "run.json"]
+            assert here.get(run_id).status == "done"
+        else:
+            write_run(store.root / run_id, put, {"a": TABLE, "b": TABLE})
+
+    write_run(store.root / run_id, put, {"a": TABLE, "b": TABLE})
+    assert every_step(act, check) >= 8
+    store.delete(run_id)
+    store.empty_trash()
+    assert not list((store.root / ".trash").iterdir())  # nothing that a killed process left, either
+
+
+def test_a_checkpoint_killed_at_any_step_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+    def halfway(number: float) -> Halfway:
+        return Halfway(Sites(np.full((5, 2, 2), number), np.full((5, 2), number)), (number,))
+
+    keep = keep_halfway(tmp_path, "key", seconds=0.0)
+    keep(halfway(1.0))
+
+    def check() -> None:
+        found = read_halfway(tmp_path, "key")
+        assert found is not None
+        assert found.elbo[0] in (1.0, 2.0)
+        assert np.all(found.sites.shift == found.elbo[0])
+
+    assert every_step(lambda: keep(halfway(2.0)), check) >= 3
+    assert read_halfway(tmp_path, "other data") is None
+
+
+def test_a_network_killed_at_any_step_of_being_added_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+
+    def act() -> None:
+        shelf = Shelf(tmp_path)
+        shelf.scratch()
+        publish(made, shelf.networks, "Small")
+
+    def check() -> None:
+        shelf = Shelf(tmp_path)
+        found = list(shelf.networks.iterdir()) if shelf.networks.exists() else []
+        assert all(sorted(file.name for file in folder.iterdir()) == ["colocations.csv", "raw"] for folder in found)
+        assert not list(tmp_path.glob("uploads/*"))
+        if not made.exists():
+            (made / "raw").mkdir(parents=True)
+            (made / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,A,B,1,2\n")
+
+    check()
+    assert every_step(act, check) >= 4
+    assert any((tmp_path / "networks").iterdir())
+
+
+def test_interrupted_runs_are_taken_up_again_but_not_for_ever(
+    killed_server: tuple[str, str], store: RunStore, make_queue: Callable[..., JobQueue]
+) -> None:
+    first, second = killed_server
+    again = RunStore(store.root)  # as the next program does
+    assert (again.record(first)["crashes"], again.record(second)["crashes"]) == (1, 0)
+    again.update(first, {"crashes": MOST_CRASHES}, lambda _: True)
+    queue = make_queue(until_told, on=again)
+    (again.path(second) / "go").touch()
+    assert queue.resume() == [second]
+    assert "started again" in again.get(second).message
+    wait_status(queue, second, "done")
+    assert again.get(second).message == ""
+    left = again.get(first)
+    assert (left.status, queue.resume()) == ("interrupted", [])
+    assert "died" in left.message
+    (again.path(first) / "go").touch()
+    queue.restart(first)  # somebody has looked at it
+    wait_status(queue, first, "done")
+    assert again.record(first)["crashes"] == 0
