@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
+from benchmarks import _small_crowds, _what_next
+from benchmarks._crowds import Crowd, answered, people, seen_by
 from benchmarks.engine import gigabytes, measured
 from calibdash.data.labels import LabelSet
-from calibdash.data.simulate import LabelRecipe, SimulatedLabels, simulate_labels
-from calibdash.evaluation.labels import METHODS, dataset, estimate, label_set, scores, true_classes
+from calibdash.data.simulate import LabelRecipe, simulate_labels
+from calibdash.evaluation.labels import METHODS, dataset, estimate, label_set, numbers_of, scores
 from calibdash.evaluation.labels_baselines import BASELINES
 from calibdash.models.labelling.arrays import LabelData, label_data
 from calibdash.models.labelling.design import Design, design, log_confusion
@@ -19,8 +19,12 @@ from calibdash.models.labelling.posterior import LabelPosterior
 from calibdash.models.labelling.settings import LabelSettings
 
 QUICK = {"steps": 120, "draws": 256}
-# how many items each of six people saw of 95, and how often they were right: five naturalists and a camera
-CROWD = ((5, 0.97), (60, 0.93), (12, 0.97), (25, 0.84), (20, 0.8), (89, 0.7))
+# classes, items, labels of each person, share of items that the expert labelled
+SIZES = (
+    (2, 400, (3, *[60] * 7), 0.3),
+    (50, 1500, (3, 10, *[280] * 18), 0.35),
+    (4, 30_000, (3, 30_000, *[200] * 8), 0.02),
+)
 
 
 def paper(datasets: int) -> None:
@@ -138,60 +142,6 @@ def nuts_items(data: LabelData, settings: LabelSettings, seed: int, chains: int 
     return _item_probability(problem.model, problem.grid, problem.evidence, draws, True)
 
 
-def crowd(seed: int, classes: int = 6, items: int = 95) -> SimulatedLabels:
-    """A small crowd: six people of very different diligence, who take alike species for each other."""
-    rng = np.random.default_rng(seed)
-    base = simulate_labels(LabelRecipe(seed=seed, items=items, classes=classes, labellers=1, expert_share=1.0))
-    prevalence = rng.dirichlet(np.full(classes, 1.5))
-    truth = rng.choice(classes, items, p=prevalence)
-    alike = rng.dirichlet(np.full(classes, 0.6), classes)
-    np.fill_diagonal(alike, 0.0)
-    alike /= alike.sum(axis=1, keepdims=True)
-    names, ids = base.classes["class"].to_numpy(dtype=object), base.items["item"].to_numpy(dtype=object)
-    rows = []
-    for j, (count, skill) in enumerate(CROWD):
-        right = np.clip(skill + 0.1 * rng.standard_normal(classes), 0.3, 0.99)
-        for i in rng.choice(items, count, replace=False):
-            other = rng.choice(classes, p=0.7 * alike[truth[i]] + 0.3 / classes)
-            said = truth[i] if rng.uniform() < right[truth[i]] else other
-            rows.append((ids[i], f"P{j}", names[said]))
-    rows += [(ids[i], "expert", names[truth[i]]) for i in range(items)]
-    labellers = pd.DataFrame({"labeller": [*(f"P{j}" for j in range(6)), "expert"], "reference": [False] * 6 + [True]})
-    table = pd.DataFrame(rows, columns=["item", "labeller", "label"])
-    return replace(
-        base, labels=table, labellers=labellers, items=base.items.assign(**{"class": names[truth]}), skills=(0,) * 6
-    )
-
-
-def small_crowd(datasets: int) -> None:
-    """Five folds of the expert's labels, every method."""
-    print(f"\nA small crowd (6 labellers, 6 classes, 95 items), five folds, {datasets} draws")
-    rows: dict[str, list[list[float]]] = {}
-    for seed in range(datasets):
-        simulated = crowd(seed)
-        items = simulated.items["item"].to_numpy(dtype=object)
-        fold = np.random.default_rng(seed).permutation(len(items)) % 5
-        total: dict[str, np.ndarray] = {}
-        for number in range(5):
-            hidden = set(items[fold == number])
-            labels = simulated.labels
-            shown = labels[~((labels["labeller"] == "expert") & labels["item"].isin(hidden))]
-            part = replace(simulated, labels=shown.reset_index(drop=True))
-            data = label_data(label_set(part), classes=simulated.classes["class"])
-            given = {name: method(data) for name, method in BASELINES.items()}
-            given["calibdash"] = fit_data(data, LabelSettings(steps=150, draws=512), seed=seed).probability
-            truth, test = true_classes(simulated, data), ~data.known
-            for name, p in given.items():
-                right = np.sum(p[test].argmax(axis=1) == truth[test])
-                nlpd = -np.log(np.maximum(p[test, truth[test]], 1e-6)).sum()
-                total[name] = total.get(name, np.zeros(3)) + np.array([right, nlpd, test.sum()])
-        for name, (right, nlpd, count) in total.items():
-            rows.setdefault(name, []).append([100 * right / count, nlpd])
-    for name, values in sorted(rows.items(), key=lambda pair: np.mean(pair[1], axis=0)[1]):
-        accuracy, nlpd = np.mean(values, axis=0)
-        print(f"{name:25s} {accuracy:5.1f} %  {nlpd:6.1f}", flush=True)
-
-
 def speed() -> None:
     """CPU seconds of a small fit."""
     print("\nTime and memory")
@@ -216,43 +166,40 @@ def scale(items: int) -> None:
     )
 
 
-def what_next(datasets: int) -> None:
-    """Expert labels needed for 95 % of the accuracy with all of them, by the list and at random."""
-    print("\nExpert labels to 95 % of the final accuracy (reach: 25 % fewer by the list)")
-    needed: dict[str, list[int]] = {"next list": [], "random": []}
-    for seed in range(datasets):
-        recipe = LabelRecipe(seed=seed, items=150, classes=4, labellers=5, paper_labellers=False, label_share=0.4)
-        whole = simulate_labels(replace(recipe, expert_share=1.0, skill=1.5))
-        for way, counts in needed.items():
-            counts.append(labels_needed(whole, way, seed))
-        print(f"seed {seed}: {needed['next list'][-1]} against {needed['random'][-1]} at random", flush=True)
-    ours, random = (float(np.mean(counts)) for counts in needed.values())
-    print(f"mean {ours:.0f} against {random:.0f}: {100 * (1 - ours / random):.0f} % fewer", flush=True)
-
-
-def labels_needed(whole: SimulatedLabels, way: str, seed: int, batch: int = 6, first: int = 12) -> int:
-    """How many items the expert labels, first some at random, until 95 % of all items are right."""
-    rng = np.random.default_rng([seed, 9])
-    items = whole.items["item"].to_numpy(dtype=object)
-    known = list(rng.permutation(items)[:first])
-    while len(known) < len(items):
-        labels = whole.labels
-        shown = labels[(labels["labeller"] != "expert") | labels["item"].isin(known)]
-        listed = LabelSet("next", shown.reset_index(drop=True), whole.labellers)
-        found = fit_labels(
-            listed, LabelSettings.from_dict(QUICK | {"classes": list(whole.classes["class"])}), seed=seed
+def sizes(quick: bool) -> None:
+    """Two and fifty classes, one of which nobody used; people with 3 labels and with thousands."""
+    print("\nOther sizes: accuracy and NLPD of 100 items without an expert's label; coverage of right answers")
+    two = SIZES[:1] if quick else SIZES
+    for classes, items, counts, expert in two:
+        rng = np.random.default_rng(classes)
+        matrices = people(rng, classes, list(rng.uniform(0.5, 0.92, len(counts))))
+        truth = rng.choice(classes, items, p=rng.dirichlet(np.ones(classes)))
+        crowd = answered(rng, truth, matrices, seen_by(rng, items, list(counts)), expert, 0.03)
+        data = label_data(crowd.labels, classes=(*crowd.classes, "never used"))
+        found, wall, cpu = measured(lambda data=data: fit_data(data, LabelSettings()))
+        covered_right = right_covered(found, crowd, matrices)
+        print(
+            f"{classes} classes, {len(data.item):,} labels by {len(counts)} people ({min(counts)} to {max(counts):,}): "
+            f"{wall:.0f} s, {cpu:.0f} CPU s, {found.record.family}; coverage {covered_right:.3f}"
         )
-        truth = true_classes(whole, found.data)
-        right = np.sum(found.probability.argmax(axis=1) == truth)
-        if right >= 0.95 * len(items):
-            break
-        left = [item for item in items if item not in set(known)]
-        if way == "random":
-            known += list(rng.permutation(np.array(left, dtype=object))[:batch])
-        else:
-            asked = found.next_labels(10_000)
-            known += list(asked.loc[asked["expert"], "item"].head(batch))
-    return len(known)
+        expected, test = numbers_of(data, crowd.truth_of), ~data.known
+        answers = {"calibdash": found.probability}
+        answers |= {name: method(data) for name, method in BASELINES.items() if name != "matrix factorisation"}
+        for name, p in answers.items():
+            share = np.mean(p[test].argmax(axis=1) == expected[test])
+            nlpd = -np.log(np.maximum(p[test, expected[test]], 1e-6)).mean()
+            print(f"  {name:22s} {100 * share:5.1f} %  {100 * nlpd:6.1f}", flush=True)
+
+
+def right_covered(found: LabelPosterior, crowd: Crowd, matrices: np.ndarray) -> float:
+    """Share of the chances of right answers that lie inside their 95 % intervals.   matrices [J, K, K]"""
+    order = [found.classes.index(name) for name in crowd.classes]
+    inside = []
+    for number, true in enumerate(matrices):
+        draws = np.einsum("skk->sk", found.sample(f"person {number}")[:, 0])[:, order]  # [S, K]
+        low, high = np.quantile(draws, (0.025, 0.975), axis=0)
+        inside.append((low <= np.diag(true)) & (np.diag(true) <= high))
+    return float(np.mean(inside))
 
 
 def main(quick: bool = False) -> None:
@@ -263,8 +210,9 @@ def main(quick: bool = False) -> None:
     coverage(3 if quick else 20)
     if not quick:
         coverage(20, "pairwise")
-    small_crowd(1 if quick else 6)
-    what_next(1 if quick else 8)
+    _small_crowds.report(1 if quick else 12)
+    _what_next.report(1 if quick else 8)
+    sizes(quick)
     scale(4000 if quick else 20_000)
 
 

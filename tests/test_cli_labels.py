@@ -78,3 +78,44 @@ def test_job_of_the_queue(folder: Path, tmp_path: Path) -> None:
     assert gained["kind"] == "labels"
     assert (tmp_path / "items.csv").is_file()
     assert (tmp_path / "posterior.npz").is_file()
+
+
+def test_zooniverse_export_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, truth = crowd(items=16)
+    frame = labels.labels
+    stamps = pd.Timestamp("2024-03-01 10:00", tz="UTC") + pd.to_timedelta(np.arange(len(frame)), unit="h")
+    numbers = {item: 1000 + number for number, item in enumerate(truth)}
+    pd.DataFrame(
+        {
+            "classification_id": np.arange(len(frame)),
+            "user_name": frame["labeller"],
+            "workflow_id": 7,
+            "created_at": stamps.strftime("%Y-%m-%d %H:%M:%S UTC"),
+            "gold_standard": np.where(frame["labeller"] == "expert", "true", ""),
+            "annotations": [json.dumps([{"task": "T0", "value": label}]) for label in frame["label"]],
+            "subject_ids": frame["item"].map(numbers),
+        }
+    ).to_csv(tmp_path / "classifications.csv", index=False)
+    out = tmp_path / "run"
+    assert run(["labels", str(tmp_path / "classifications.csv"), "--out", str(out), *QUICK]) == 0
+    record = json.loads((out / "run.json").read_text())
+    assert record["references"] == ["expert"]
+    assert record["items"] == 16
+    assert pd.read_csv(out / "confusion.csv")["time"].str.startswith("2024-03-0").all()
+    assert "The run is in" in capsys.readouterr().err
+
+
+def test_what_is_unsure_is_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = pd.read_csv(folder / "labels.csv")
+    nobody, two = tmp_path / "nobody", tmp_path / "two"
+    for place in (nobody, two):
+        place.mkdir()
+    labels[labels["labeller"] != "expert"].to_csv(nobody / "labels.csv", index=False)
+    other = labels[labels["labeller"] == "expert"].assign(labeller="second", label="class 0")
+    pd.concat([labels, other]).to_csv(two / "labels.csv", index=False)
+    assert run(["labels", str(nobody), "--out", str(tmp_path / "a"), *QUICK]) == 0
+    assert "only through the prior" in " ".join(capsys.readouterr().err.split())
+    both = ["--reference", "expert", "--reference", "second"]
+    assert run(["labels", str(two), "--out", str(tmp_path / "b"), *both, *QUICK]) == 0
+    assert "References disagree about" in " ".join(capsys.readouterr().err.split())
+    assert json.loads((tmp_path / "b" / "run.json").read_text())["references"] == ["expert", "second"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from calibdash.data.labels import LabelSet
@@ -81,8 +83,12 @@ def oracle(simulated: SimulatedLabels, data: LabelData) -> np.ndarray:
 
 def true_classes(simulated: SimulatedLabels, data: LabelData) -> np.ndarray:
     """The number of each item's true class; −1 where nobody ever named it.   → [I]"""
+    return numbers_of(data, dict(zip(simulated.items["item"], simulated.items["class"], strict=True)))
+
+
+def numbers_of(data: LabelData, truth: Mapping[str, str]) -> np.ndarray:
+    """The number of each item's class by its name; −1 where nobody ever named it.   → [I]"""
     number = {name: k for k, name in enumerate(data.classes)}
-    truth = dict(zip(simulated.items["item"], simulated.items["class"], strict=True))
     return np.array([number.get(truth[item], -1) for item in data.items])
 
 

@@ -6,7 +6,7 @@ Items that a reference labelled are known; what the methods learn, they learn fr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -16,6 +16,8 @@ from calibdash.models.labelling.arrays import LabelData
 Baseline = Callable[[LabelData], np.ndarray]
 LEAST = 1e-4  # the smallest probability that a method without one of its own gives
 TRUST_MOST = 60  # labellers up to which weights are optimised together
+SMOOTHING = (0.05, 0.2, 0.6, 1.5)  # of Dawid and Skene's matrices, to choose from
+GOLD_LEAST, GOLD_MOST = 20, 5000  # known items with which it is chosen
 FACTORS, EPOCHS, RATE, PENALTY = 10, 40, 0.01, 0.02
 
 
@@ -47,12 +49,16 @@ def trust_weighted(data: LabelData) -> np.ndarray:
     if count > TRUST_MOST:
         return _known(data, _softened(data, _votes(data, start)))
 
+    first = np.append(np.log(start), np.log(0.2))
+
     def loss(unknown: np.ndarray) -> float:
         votes = _votes(data, np.exp(unknown[:-1]))[known] + np.exp(unknown[-1])
         share = votes / votes.sum(axis=1, keepdims=True)
-        return float(-np.log(share[np.arange(len(known)), truth]).mean() + 1e-3 * np.mean(unknown**2))
+        # with few known items, free weights go to their bounds: they are drawn to shares of right answers
+        drawn = 0.5 * np.sum((unknown[:-1] - first[:-1]) ** 2)
+        return float(-np.log(share[np.arange(len(known)), truth]).sum() + drawn)
 
-    found = minimize(loss, np.append(np.log(start), np.log(0.2)), method="L-BFGS-B", bounds=[(-6, 4)] * (count + 1)).x
+    found = minimize(loss, first, method="L-BFGS-B", bounds=[(-6, 4)] * (count + 1)).x
     votes = _votes(data, np.exp(found[:-1])) + np.exp(found[-1])
     return _known(data, votes / votes.sum(axis=1, keepdims=True))
 
@@ -62,32 +68,28 @@ def matrix_factorisation(data: LabelData) -> np.ndarray:
 
     The expert's column is predicted, by stochastic gradients; the classes' scores are shared out.   → [I, K]
     """
-    people = len(data.labellers) + 1
     item = np.concatenate([data.item, data.fixed_item])
-    person = np.concatenate([data.labeller, np.full(len(data.fixed_item), people - 1)])
+    person = np.concatenate([data.labeller, np.full(len(data.fixed_item), len(data.labellers))])
     label = np.concatenate([data.label, data.fixed_label])
-    scores = np.zeros((len(data.items), len(data.classes)))
-    for number in range(len(data.classes)):
-        rng = np.random.default_rng(number)
-        scores[:, number] = _factorised(item, person, (label == number).astype(float), len(data.items), people, rng)
-    share = np.maximum(scores, LEAST)
+    said = np.eye(len(data.classes))[label]  # [N, K]
+    share = np.maximum(_factorised(item, person, said, len(data.items), len(data.labellers) + 1), LEAST)
     return _known(data, share / share.sum(axis=1, keepdims=True))
 
 
-def _factorised(
-    item: np.ndarray, person: np.ndarray, value: np.ndarray, items: int, people: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Predictions for the last person: mean + b_i + b_p + u_i·v_p.   → [I]"""
-    u, v = 0.1 * rng.standard_normal((items, FACTORS)), 0.1 * rng.standard_normal((people, FACTORS))
-    of_item, of_person, middle = np.zeros(items), np.zeros(people), float(value.mean())
+def _factorised(item: np.ndarray, person: np.ndarray, said: np.ndarray, items: int, people: int) -> np.ndarray:
+    """Predictions for the last person: mean + b_i + b_p + u_i·v_p, each class by itself.   said [N, K] → [I, K]"""
+    rng, K = np.random.default_rng(0), said.shape[1]
+    u, v = 0.1 * rng.standard_normal((items, K, FACTORS)), 0.1 * rng.standard_normal((people, K, FACTORS))
+    of_item, of_person, middle = np.zeros((items, K)), np.zeros((people, K)), said.mean(axis=0)
     for _ in range(EPOCHS):
         for n in rng.permutation(len(item)):
             i, p = item[n], person[n]
-            error = value[n] - (middle + of_item[i] + of_person[p] + u[i] @ v[p])
+            error = said[n] - (middle + of_item[i] + of_person[p] + np.sum(u[i] * v[p], axis=1))  # [K]
             of_item[i] += RATE * (error - PENALTY * of_item[i])
             of_person[p] += RATE * (error - PENALTY * of_person[p])
-            u[i], v[p] = u[i] + RATE * (error * v[p] - PENALTY * u[i]), v[p] + RATE * (error * u[i] - PENALTY * v[p])
-    return middle + of_item + of_person[-1] + u @ v[-1]
+            step = error[:, None]
+            u[i], v[p] = u[i] + RATE * (step * v[p] - PENALTY * u[i]), v[p] + RATE * (step * u[i] - PENALTY * v[p])
+    return middle + of_item + of_person[-1] + np.sum(u * v[-1], axis=2)
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,35 @@ class DawidSkene:
 
 
 def dawid_skene(data: LabelData) -> np.ndarray:
-    """One confusion matrix a labeller by EM, the known items held.   → [I, K]"""
-    return dawid_skene_em(data).probability
+    """One confusion matrix a labeller by EM, the known items held; smoothed as suits known items best.   → [I, K]"""
+    return dawid_skene_em(data, smoothing=_best_smoothing(data)).probability
+
+
+def _best_smoothing(data: LabelData) -> float:
+    """The smoothing that finds the classes of known items best, each half of them by the other."""
+    known, truth = _truth(data)
+    if not GOLD_LEAST <= len(known) <= GOLD_MOST:
+        return SMOOTHING[1]
+    half = np.random.default_rng(0).permutation(len(known)) % 2
+    losses = []
+    for smoothing in SMOOTHING:
+        loss = 0.0
+        for side in (0, 1):
+            hidden, mine = known[half == side], truth[half == side]
+            clamp = data.clamp.copy()
+            clamp[hidden] = 0.0
+            kept = ~np.isin(data.fixed_item, hidden)
+            part = replace(
+                data,
+                clamp=clamp,
+                fixed_item=data.fixed_item[kept],
+                fixed_by=data.fixed_by[kept],
+                fixed_label=data.fixed_label[kept],
+            )
+            found = dawid_skene_em(part, iterations=30, smoothing=smoothing).probability
+            loss -= float(np.log(np.maximum(found[hidden, mine], 1e-12)).sum())
+        losses.append(loss)
+    return SMOOTHING[int(np.argmin(losses))]
 
 
 def dawid_skene_em(data: LabelData, iterations: int = 200, smoothing: float = 0.2) -> DawidSkene:

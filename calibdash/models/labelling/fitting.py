@@ -8,6 +8,7 @@ Without the walk (``exact = false``) q has all correlations up to ``dense.most``
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -36,14 +37,19 @@ from calibdash.models.labelling.settings import LabelSettings
 from calibdash.models.labelling.subset import some_labellers
 from calibdash.models.labelling.variational import Ascent, Gaussian, dense, diagonal
 from calibdash.models.progress import Cancel, Progress, Report, check
+from calibdash.models.room import room_for
 from calibdash.models.threads import one_thread
 
+tf.get_logger().setLevel(logging.ERROR)  # every fit traces its own density, which TensorFlow warns of as a mistake
 NATURAL = 3  # natural-gradient steps
 SLOW = 10  # ordinary steps that a slow one counts as, in reports
 FEW_NUMBERS = 30_000
 LONGER = 2  # times the steps, of large fits: their samples are few
 DISAGREE = 1.2  # of chains, from which their walk is not to be trusted
 ITEM_BATCH = 64
+WORKING = 150_000_000  # bytes: what TensorFlow compiles
+STAGES = 10  # arrays of the model's size that a step and its gradient hold, measured
+REMEDY = "Leave out labellers with few labels, join rare classes, or use a machine with more memory."
 
 
 def fit_labels(
@@ -121,6 +127,13 @@ class Problem:
         """Whether the scales can be freed."""
         return self.size <= self.settings.exact_most
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory a fit holds at most, beside TensorFlow: samples at a time, each in several stages."""
+        at_once = max(8 * self.settings.samples, 4 * self.chains) if self.small else 4 * 2
+        kept = 3 * 8 * self.model.size * max(ITEM_BATCH, self.settings.draws if self.small else 0)
+        return WORKING + STAGES * at_once * self.size + kept
+
     def density(self) -> LogJoint:
         """Log p(y, θ)."""
         pairwise = self.settings.form == "pairwise"
@@ -151,6 +164,12 @@ def fit_data(
     """The same, from arrays."""
     check(cancel)
     problem = assemble(data, settings)
+    with room_for(problem.bytes, "This fit", lambda _: REMEDY, cancel):
+        return _fit_problem(problem, seed, progress, cancel)
+
+
+def _fit_problem(problem: Problem, seed: int, progress: Report | None, cancel: Cancel | None) -> LabelPosterior:
+    data, settings = problem.data, problem.settings
     if problem.small:
         return _fit_small(problem, seed, Steps(_work(problem), progress, cancel))
     part = assemble(some_labellers(data), replace(settings, exact_most=problem.size, draws=min(settings.draws, 384)))

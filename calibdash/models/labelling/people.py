@@ -103,11 +103,11 @@ def _trend(
 
 
 def moment(posterior: LabelPosterior, number: int, progress: float) -> str:
-    """A time in words: ``June``, ``June 2024``, ``12 June`` or, by order, ``label 150``."""
+    """A time in words: ``June``, ``June 2024``, ``12 June`` or, by order, ``no. 150``."""
     data = posterior.data
     when = data.first[number] + progress * data.span[number]
     if data.time_name == "order":
-        return f"order {when:.0f}"
+        return f"no. {when:.0f}"
     if data.clock.origin is None:
         return f"hour {when:.0f}"
     stamp = data.clock.origin + pd.Timedelta(hours=float(when))

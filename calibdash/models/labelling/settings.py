@@ -31,7 +31,7 @@ SETTINGS = (
     Setting("rate", "number", 0.05, 1e-4, 1, "Learning rate of the steps."),
     Setting("samples", "count", 8, 2, 512, "Samples of the unknowns a step."),
     Setting("exact", "switch", True, 0, 1, "Walk through the exact posterior after the bound, where it is affordable."),
-    Setting("exact.most", "count", 100000, 100, 10000000, "Largest model that is walked through (see the docs)."),
+    Setting("exact.most", "count", 250000, 100, 10000000, "Largest model that is walked through (see the docs)."),
     Setting("dense.most", "count", 800, 10, 5000, "Most unknowns whose correlations a Gaussian keeps (exact = false)."),
     Setting("draws", "count", 768, 64, 20000, "Draws from the posterior that are kept."),
     Setting("expert.cost", "number", 5.0, 0.1, 10000, "What an expert's label costs, in labels of others."),
@@ -57,7 +57,7 @@ class LabelSettings:
     rate: float = 0.05
     samples: int = 8
     exact: bool = True
-    exact_most: int = 100000
+    exact_most: int = 250000
     dense_most: int = 800
     draws: int = 768
     expert_cost: float = 5.0

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibdash.data.network import Clock
 from calibdash.errors import CalibdashError
-from calibdash.models.kept import read_kept, write_kept
+from calibdash.models.kept import read_kept, undamaged, write_kept
 from calibdash.models.labelling.arrays import LabelData
 from calibdash.models.labelling.posterior import LabelPosterior
 from calibdash.models.labelling.record import LabelRecord
@@ -51,7 +51,7 @@ def load(folder: Path | str) -> LabelPosterior:
         raise CalibdashError(f"{folder} is not a run of labellers.", "Give a folder that calibdash labels wrote.")
     if about.get("version") != VERSION:
         raise CalibdashError(f"{folder} was written by another version of calibdash.", "Fit again.")
-    try:
+    with undamaged(folder):
         names = {key: tuple(value) if isinstance(value, list) else value for key, value in about["data"].items()}
         record = {key: tuple(value) if isinstance(value, list) else value for key, value in about["record"].items()}
         origin = about["origin"]
@@ -65,5 +65,3 @@ def load(folder: Path | str) -> LabelPosterior:
             ),
             *(arrays[name] for name in OWN),
         )
-    except (KeyError, TypeError) as problem:
-        raise CalibdashError(f"The posterior in {folder} is damaged.", "Fit again.") from problem

@@ -1,9 +1,11 @@
 """What to label next: which item to show to whom, by what is learned for the cost.
 
-Gains are in nats. A label teaches about its item: the information between the label and the item's class. And it
-teaches about people: half −log(1 − R) for each, R the share of the variance of their skill that the answer is expected
-to explain. An expert's label tells the class, and so who of those who labelled the item was right; another's label on
-an item whose class is known tells how good that person is.
+Gains are in items and people: 1 is the doubt about one item, or about the skill of one person, wholly removed. An
+expert's label settles its item, and tells of all other items that the same people labelled (see
+:mod:`calibdash.models.labelling.doubt`); expert labels are listed one after the other, each as if those before it were
+given. Another's label removes some doubt about its item. And both teach about people: for each the share of the
+variance of their skill that the answer is expected to explain. An expert's label tells who of those who labelled the
+item was right; another's label on an item whose class is known tells how good that person is.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import numpy as np
 import pandas as pd
 
 from calibdash.models.labelling.design import log_confusion
+from calibdash.models.labelling.doubt import asked
 
 if TYPE_CHECKING:
     from calibdash.models.labelling.posterior import LabelPosterior
 
-DRAWS = 200
-CANDIDATES = 400  # items looked at, the least certain ones and some that are known
-NUMBERS_MOST = 40_000_000  # of an array
+DRAWS = 400
+PEOPLE_DRAWS = 200
+PATIENCE = 10  # labels that anybody gives gladly
+CANDIDATES = 300  # items looked at, the least certain ones and some that are known
+NUMBERS_MOST = 10_000_000  # of an array
 KNOWN_SHARE = 0.15  # of the candidates: items whose class is known, as tests of people
-EXPLAINED_MOST = 0.95
 FLOOR = 1e-12
 COLUMNS = [
     "rank", "item", "labeller", "expert", "gain", "item_gain", "labeller_gain", "cost", "gain_per_cost",
@@ -36,25 +40,18 @@ def table(posterior: LabelPosterior, *, most: int, experts: bool) -> pd.DataFram
     if not len(chosen):
         return pd.DataFrame(columns=COLUMNS)
     p = posterior.probability[chosen]  # [C, K]
-    classes = _class_draws(posterior, chosen)  # [S, C, K]
+    classes = class_draws(posterior, chosen)  # [S, C, K]
     rows = []
     if experts and data.references:
-        unknown = ~data.known[chosen]
-        item_gain = _entropy(p) * unknown
-        labeller_gain = _expert_teaches(posterior, chosen, classes) * unknown
-        rows.append(
-            _frame(
-                chosen[unknown], len(data.labellers), item_gain[unknown], labeller_gain[unknown], settings.expert_cost
-            )
-        )
+        rows.append(_expert_rows(posterior, chosen, classes, settings.expert_cost))
     if data.labellers:
-        rows.append(_best_person(posterior, chosen, p, classes))
+        rows.append(_people_rows(posterior, chosen, p, classes))
     if not rows:
         return pd.DataFrame(columns=COLUMNS)
     frame = pd.concat(rows, ignore_index=True)
     frame["gain"] = frame["item_gain"] + frame["labeller_gain"]
     frame["gain_per_cost"] = frame["gain"] / frame["cost"]
-    frame = frame.sort_values(["gain_per_cost", "item"], ascending=[False, True], ignore_index=True).head(most)
+    frame = frame.sort_values("gain_per_cost", ascending=False, kind="stable", ignore_index=True).head(most)
     names = np.array([*data.labellers, data.references[0] if data.references else ""], dtype=object)
     frame["expert"] = frame["labeller"] == len(data.labellers)
     frame["labeller"] = names[frame["labeller"].to_numpy()]
@@ -64,11 +61,23 @@ def table(posterior: LabelPosterior, *, most: int, experts: bool) -> pd.DataFram
 
 
 def _frame(
-    item: np.ndarray, who: np.ndarray | int, item_gain: np.ndarray, labeller_gain: np.ndarray, cost: float
+    item: np.ndarray, who: np.ndarray | int, item_gain: np.ndarray, labeller_gain: np.ndarray, cost: np.ndarray | float
 ) -> pd.DataFrame:
     return pd.DataFrame(
-        {"item": item, "labeller": who, "item_gain": item_gain, "labeller_gain": labeller_gain, "cost": float(cost)}
+        {"item": item, "labeller": who, "item_gain": item_gain, "labeller_gain": labeller_gain, "cost": cost}
     )
+
+
+def _expert_rows(posterior: LabelPosterior, chosen: np.ndarray, classes: np.ndarray, cost: float) -> pd.DataFrame:
+    """What an expert's label of each open item would tell, best first, each after those above it."""
+    unknown = np.flatnonzero(~posterior.data.known[chosen])
+    doubt = _doubt(posterior.probability)
+    among = float(doubt[chosen[unknown]].sum())
+    teaches = _expert_teaches(posterior, chosen, classes)[unknown]
+    order, item_gain = asked(classes[:, unknown], teaches, wider=float(doubt.sum()) / among if among > FLOOR else 1.0)
+    gain = np.minimum.accumulate(item_gain + teaches[order])  # draws are few: no row is worth more than one above it
+    labeller_gain = np.minimum(teaches[order], gain)
+    return _frame(chosen[unknown[order]], len(posterior.data.labellers), gain - labeller_gain, labeller_gain, cost)
 
 
 def _candidates(posterior: LabelPosterior) -> np.ndarray:
@@ -76,14 +85,16 @@ def _candidates(posterior: LabelPosterior) -> np.ndarray:
     data = posterior.data
     known = data.known
     open_items = np.flatnonzero(~known)
-    uncertain = open_items[np.argsort(-_entropy(posterior.probability[open_items]), kind="stable")]
+    uncertain = open_items[np.argsort(-_doubt(posterior.probability[open_items]), kind="stable")]
     tests = np.flatnonzero(known)
-    tests = tests[np.argsort(_entropy(posterior.probability[tests]), kind="stable")]
-    room = int(KNOWN_SHARE * CANDIDATES)
-    return np.concatenate([uncertain[: CANDIDATES - min(room, len(tests))], tests[:room]])
+    tests = tests[np.argsort(_doubt(posterior.probability[tests]), kind="stable")]
+    # with very many classes fewer items are looked at: work grows with the square of their number
+    most = int(np.clip(NUMBERS_MOST // (4 * len(data.classes) ** 2), 20, CANDIDATES))
+    room = int(KNOWN_SHARE * most)
+    return np.concatenate([uncertain[: most - min(room, len(tests))], tests[:room]])
 
 
-def _class_draws(posterior: LabelPosterior, chosen: np.ndarray) -> np.ndarray:
+def class_draws(posterior: LabelPosterior, chosen: np.ndarray) -> np.ndarray:
     """p(ψ | labels of the item, θ) at each draw of θ.   → [S, C, K]"""
     data, model = posterior.data, posterior.design
     place = np.full(len(data.items), -1)
@@ -120,30 +131,47 @@ def _expert_teaches(posterior: LabelPosterior, chosen: np.ndarray, classes: np.n
     return gain
 
 
-def _best_person(posterior: LabelPosterior, chosen: np.ndarray, p: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
-    """For each item the person (no expert) whose label would tell most; nobody is asked about an item twice."""
+def _people_rows(posterior: LabelPosterior, chosen: np.ndarray, p: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
+    """For each item one person (no expert) to ask; nobody is asked about an item twice.
+
+    Who is asked often tires: a label costs twice as much once the list has asked somebody for ten more than they have
+    given so far. So the best person is not asked for everything.
+    """
     data = posterior.data
-    best = np.full(len(chosen), -1.0)
-    who, of_item, of_person = np.zeros(len(chosen), np.int64), np.zeros(len(chosen)), np.zeros(len(chosen))
+    item_gain, person_gain = _people_gains(posterior, p, classes)  # [C, J] each
+    gain = item_gain + person_gain
     place = np.full(len(data.items), -1)
     place[chosen] = np.arange(len(chosen))
-    seen: list[list[int]] = [[] for _ in data.labellers]
-    for number, item in zip(data.labeller, data.item, strict=True):
-        if place[item] >= 0:
-            seen[number].append(int(place[item]))
-    for number in range(len(data.labellers)):
-        matrix = posterior._confusion(number, posterior.last_progress[number : number + 1])[:DRAWS, 0]  # [S, K, K]
+    mine = place[data.item] >= 0
+    gain[place[data.item[mine]], data.labeller[mine]] = -np.inf
+    first = np.where(data.fallible, posterior.settings.expert_cost, 1.0)  # an expert who may err is one all the same
+    patience = PATIENCE + np.bincount(data.labeller, minlength=len(data.labellers))
+    cost, rows = first.copy(), []
+    for _ in range(len(chosen)):
+        item, number = divmod(int(np.argmax(gain / cost)), gain.shape[1])
+        if not np.isfinite(gain[item, number]):
+            break
+        rows.append((item, number, cost[number]))
+        gain[item] = -np.inf
+        cost[number] += first[number] / patience[number]
+    place_of, who = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2).T
+    price = np.array([row[2] for row in rows])
+    return _frame(chosen[place_of], who, item_gain[place_of, who], person_gain[place_of, who], price)
+
+
+def _people_gains(posterior: LabelPosterior, p: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What a label would remove of the doubt about its item, and about who gives it.   → [C, J], [C, J]"""
+    few = classes[:PEOPLE_DRAWS]
+    of_item, of_person = [], []
+    for number in range(len(posterior.data.labellers)):
+        now = posterior.last_progress[number : number + 1]
+        matrix = posterior._confusion(number, now, PEOPLE_DRAWS)[:, 0]  # [S, K, K]
         mean = matrix.mean(axis=0)
-        answers = p @ mean  # [C, K]
-        item_gain = np.maximum(_entropy(answers) - p @ _entropy(mean), 0.0)
-        person_gain = _information(_skill_now(posterior, number), classes @ matrix)
-        total = item_gain + person_gain
-        total[seen[number]] = -1.0
-        better = total > best
-        best[better], who[better] = total[better], number
-        of_item[better], of_person[better] = item_gain[better], person_gain[better]
-    asked = best >= 0
-    return _frame(chosen[asked], who[asked], of_item[asked], of_person[asked], 1.0)
+        sure = np.sum(p**2 @ mean**2 / np.maximum(p @ mean, FLOOR), axis=1)  # [C]: E Σ p² after the answer
+        of_item.append(np.maximum(_doubt(p) - (1.0 - sure), 0.0))
+        skill = np.einsum("skk,sk->s", matrix, posterior._prevalence[:PEOPLE_DRAWS])
+        of_person.append(_information(skill, few @ matrix))
+    return np.stack(of_item, axis=1), np.stack(of_person, axis=1)
 
 
 def _skill_now(posterior: LabelPosterior, number: int) -> np.ndarray:
@@ -152,21 +180,20 @@ def _skill_now(posterior: LabelPosterior, number: int) -> np.ndarray:
 
 
 def _information(skill: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """About a skill, in an answer whose chances vary with it: −½ log(1 − R).   skill [S], chance [S, C, K] → [C]
+    """About a skill, in an answer whose chances vary with it.   skill [S], chance [S, C, K] → [C]
 
-    R = Σ_k Cov(skill, p_k)² / (E p_k · Var skill): what knowing the answer is expected to explain of the variance.
+    Σ_k Cov(skill, p_k)² / (E p_k · Var skill): what knowing the answer is expected to explain of the variance.
     """
     centred = skill - skill.mean()
     variance = float(np.mean(centred**2))
     if variance < FLOOR:
         return np.zeros(chance.shape[1])
     together = np.einsum("s,sck->ck", centred, chance) / len(skill)
-    explained = np.sum(together**2 / np.maximum(chance.mean(axis=0), 1e-6), axis=1) / variance
-    # draws are few: about one of them in so many is explained by luck alone
-    explained = np.clip(explained - chance.shape[2] / len(skill), 0.0, EXPLAINED_MOST)
-    return -0.5 * np.log1p(-explained)
+    spread = chance.var(axis=0)  # [C, K]; by luck alone, covariances over few draws are of this size
+    beyond = np.maximum(together**2 - variance * spread / len(skill), 0.0)
+    return np.clip(np.sum(beyond / np.maximum(chance.mean(axis=0), 1e-6), axis=1) / variance, 0.0, 1.0)
 
 
-def _entropy(p: np.ndarray) -> np.ndarray:
-    """−Σ p log p.   [.., K] → [..]"""
-    return -np.sum(p * np.log(np.maximum(p, FLOOR)), axis=-1)
+def _doubt(p: np.ndarray) -> np.ndarray:
+    """1 − Σ p².   [.., K] → [..]"""
+    return 1.0 - np.sum(p**2, axis=-1)

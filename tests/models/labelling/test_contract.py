@@ -128,3 +128,23 @@ def test_settings_round_trip_and_refuse() -> None:
 def test_unknown_reference_is_named() -> None:
     with pytest.raises(CalibdashError, match="Nobody"):
         fit_labels(label_set([("a", "P", "x")]), references=["Nobody"])
+
+
+def test_nobody_is_asked_for_everything() -> None:
+    """One person is best at all, but tires; an expert who may err costs what an expert costs."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    rows = [(f"i{i}", "E", "xy"[truth[i]]) for i in range(20)]
+    rows += [(f"i{i}", "best", "xy"[truth[i]]) for i in range(20)]
+    for who in ("good", "doctor"):
+        rows += [(f"i{i}", who, "xy"[truth[i] ^ (rng.uniform() < 0.08)]) for i in range(20)]
+    rows += [(f"i{i}", "visitor", "xy"[rng.integers(0, 2)]) for i in range(80)]
+    labels = label_set(rows, ("E",))
+    found = fit_labels(labels, replace(QUICK, fallible=("doctor",)))
+    table = found.next_labels(1000)
+    people = table[~table["expert"]]
+    assert people["labeller"].iloc[0] == "best"
+    assert {"best", "good"} <= set(people["labeller"])
+    assert people[people["labeller"] == "best"]["cost"].is_monotonic_increasing
+    assert (people.loc[people["labeller"] == "doctor", "cost"] >= 5).all()
+    assert not set(zip(people["item"], people["labeller"], strict=True)) & {(item, who) for item, who, _ in rows}
