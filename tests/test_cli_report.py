@@ -55,6 +55,8 @@ def test_report(network: Path, fitted: Path, tmp_path: Path) -> None:
     html = out.read_text(encoding="utf-8")
     assert json.loads((fitted / "run.json").read_text())["data_hash"] in html
     assert "have changed since" not in html
+    assert run(["report", str(fitted), "--out", str(out), "--fault-rate", "0.5"]) == 0
+    assert "a sensor has 0.5 faults a year" in out.read_text(encoding="utf-8")
     assert str(network.parent) not in html  # no path of this machine
 
 
@@ -93,6 +95,13 @@ def test_faults_of_a_run_and_of_a_folder(
     assert [row["sensor"] for row in listed] == stored["sensor"].tolist()
     for text in stored["evidence"]:
         assert {"visits", "cusum", "break", "without"} <= set(json.loads(text))
+    chance = {}
+    for rate in ("0.01", "50"):
+        assert run(["faults", str(fitted), "--least", "0.01", "--json", "--fault-rate", rate]) == 0
+        found = json.loads(capsys.readouterr().out)["alarms"]
+        chance[rate] = sum(row["probability"] for row in found)
+    assert chance["0.01"] < chance["50"]
+    assert run(["faults", str(fitted), "--fault-rate", "-1"]) == 2
     assert run(["faults", str(network), "--least", "0.99"]) == 0
     assert run(["faults", str(tmp_path / "nowhere")]) == 2
 

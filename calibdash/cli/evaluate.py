@@ -15,6 +15,8 @@ from calibdash.cli.output import native_silence, print_json, print_problems, pro
 if TYPE_CHECKING:
     import pandas as pd
 
+WIDE = 110  # columns that the figures take
+
 
 @click.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
@@ -73,7 +75,8 @@ def _print(metrics: pd.DataFrame) -> None:
 
     shown = Table("left out", "method")
     for name in metrics.columns[2:]:
-        shown.add_column(str(name).replace("_", " "), justify="right")
+        shown.add_column(str(name).replace("_", " "), justify="right", no_wrap=True)
     for row in metrics.itertuples(index=False):
         shown.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
-    Console().print(shown)
+    console = Console()
+    Console(width=max(console.width, WIDE)).print(shown)  # a cut figure is worse than a long line

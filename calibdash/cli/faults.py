@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from calibdash.cli.options import FILE, FOLDER, json_option, reference_option, zone_option
+from calibdash.cli.options import FILE, FOLDER, fault_rate_option, json_option, reference_option, zone_option
 from calibdash.cli.output import print_json, say
 
 
@@ -15,21 +15,30 @@ from calibdash.cli.output import print_json, say
 @click.argument("place", type=FOLDER, metavar="RUN|DIR")
 @click.option("--out", type=FILE, metavar="FILE", help="Write the alarms to this table (.csv, .parquet).")
 @click.option(
-    "--least", type=click.FloatRange(0.01, 0.99), default=0.15, show_default=True, help="Least probability to report."
+    "--least", type=click.FloatRange(0.01, 0.99), default=0.14, show_default=True, help="Least probability to report."
 )
+@fault_rate_option
 @zone_option
 @reference_option
 @json_option
 def faults(
-    place: Path, out: Path | None, least: float, zone: str | None, references: tuple[str, ...], as_json: bool
+    place: Path,
+    out: Path | None,
+    least: float,
+    fault_rate: float | None,
+    zone: str | None,
+    references: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Find sensors that went wrong in a RUN, or in the network folder DIR (which is then fitted quickly).
 
     Each alarm has its kind (sudden, slow, noisy, stuck), the date, the probability, how many visits speak for it, and
-    the errors of those visits in standard deviations.
+    the errors of those visits in standard deviations. The probability depends on how often faults are expected: state
+    it with --fault-rate, or once and for all as fault_rate in network.toml.
     """
     from calibdash.data.exports import write_plain
-    from calibdash.data.folder import load_network
+    from calibdash.data.folder import load_network, open_folder
+    from calibdash.evaluation.fault_rate import stated_rate
     from calibdash.evaluation.faults import alarms
     from calibdash.models.preview import preview
     from calibdash.runs.folder import RECORD
@@ -37,11 +46,11 @@ def faults(
 
     if (place / RECORD).is_file():
         subject = open_subject(place)
-        posterior, network = subject.posterior, subject.network
+        posterior, network, about = subject.posterior, subject.network, subject.about
     else:
-        network = load_network(place, zone, references or None)
+        network, about = load_network(place, zone, references or None), open_folder(place).about
         posterior = preview(network)
-    found = alarms(posterior, network, least)
+    found = alarms(posterior, network, least, fault_rate or stated_rate(about))
     if as_json:
         print_json({"alarms": found.to_dict("records")})
     else:

@@ -31,6 +31,12 @@ zone_option = click.option("--zone", metavar="NAME", help="Time zone of times wi
 reference_option = click.option(
     "--reference", "references", multiple=True, metavar="ID", help="Mark just these sensors as references (repeatable)."
 )
+fault_rate_option = click.option(
+    "--fault-rate",
+    type=click.FloatRange(0.001, 100),
+    metavar="NUMBER",
+    help="Faults expected a sensor-year.  [default: fault_rate in network.toml, or 2]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 
 

@@ -77,7 +77,7 @@ def _what(alarm: Alarm) -> str:
         return f"reads about {_change(alarm.size)} than before"
     if alarm.kind == SLOW:
         direction = "more" if alarm.size > 0 else "less"
-        return f"reads {direction} and more so every week, about {100 * abs(np.expm1(alarm.size)):.0f} % in 30 days,"
+        return f"reads {direction} and {direction}, by about {100 * abs(np.expm1(alarm.size)):.0f} % in 30 days,"
     if alarm.kind == NOISY:
         return "scatters far more than it used to"
     return "reports the same value whatever the air is"

@@ -17,6 +17,7 @@ from calibdash.evaluation.hypotheses import (
     KINDS,
     NOISE_FACTORS,
     NOISY,
+    RATE,
     SLOPE_SIZE,
     SLOW,
     STEP_SIZE,
@@ -31,13 +32,14 @@ from calibdash.evaluation.visits import Visits, find_visits
 from calibdash.models.posterior import Posterior
 from calibdash.models.threads import one_thread
 
-WATCH, ALARM = 0.15, 0.5  # probabilities from which on a sensor is to be watched, and is called faulty
+WATCH, ALARM = 0.14, 0.5  # probabilities from which on a sensor is to be watched, and is called faulty
 MOST_VISITS = 2500  # that are looked at together; longer records are cut, each piece with the one before it
 MOST_ROUNDS = 10  # of explaining what was found and looking again
 MOST_NEAR = 700
 UNUSABLE = 100.0  # variance that takes a stuck sensor's visits out of the account
 DOUBT = 0.05  # probability from which on another sensor is named too
 BEFORE = 8  # visits shown before the fault
+JUDGED = 5  # visits of a sensor below which nothing can be said of it
 COLUMNS = ("sensor", "kind", "since", "noticed", "probability", "size", "visits", "rival", "evidence", "sentence")
 
 
@@ -69,20 +71,21 @@ class Alarm:
         return self.found.z[self.rows] * self.found.visits.sign(self.sensor)[self.rows]
 
 
-def alarms(posterior: Posterior, network: Network, threshold: float = WATCH) -> pd.DataFrame:
+def alarms(posterior: Posterior, network: Network, threshold: float = WATCH, rate: float = RATE) -> pd.DataFrame:
     """``sensor, kind, since, noticed, probability, size, visits, rival, evidence, sentence``, most certain first.
 
-    kind: sudden, slow, noisy or stuck. evidence: a dict with ``visits`` (time, partner, z, after), ``cusum`` and
-    ``break`` (times or None) and ``without`` (what the others say when one of the two is left out).
+    rate: faults a sensor-year that are expected before any visit is looked at. kind: sudden, slow, noisy or stuck.
+    evidence: a dict with ``visits`` (time, partner, z, after), ``cusum`` and ``break`` (times or None) and ``without``
+    (what the others say when one of the two is left out).
     """
     from calibdash.evaluation.fault_words import as_row
 
-    found = find_alarms(posterior, network, threshold)
+    found = find_alarms(posterior, network, threshold, rate)
     rows = [as_row(alarm) for alarm in sorted(found, key=lambda alarm: -alarm.probability)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def find_alarms(posterior: Posterior, network: Network, threshold: float = WATCH) -> list[Alarm]:
+def find_alarms(posterior: Posterior, network: Network, threshold: float = WATCH, rate: float = RATE) -> list[Alarm]:
     """The same, with everything that a plot needs."""
     with one_thread():
         visits = find_visits(posterior, network)
@@ -90,10 +93,18 @@ def find_alarms(posterior: Posterior, network: Network, threshold: float = WATCH
         for first, last, new in _pieces(len(visits)):
             piece = visits.where(np.arange(first, last))
             prior = prior_covariance(piece, posterior.basis.hyper)
-            for alarm in search(piece, prior, threshold):
+            for alarm in search(piece, prior, threshold, rate):
                 if alarm.rows[alarm.start] >= new - first and not _known(alarm, found):
                     found.append(alarm)
         return found
+
+
+def unjudged(posterior: Posterior, network: Network) -> list[str]:
+    """Low-cost sensors with too few visits for any fault to show, in the order of the posterior."""
+    visits = find_visits(posterior, network)
+    met = np.bincount(np.concatenate([visits.a, visits.b]), minlength=len(visits.sensors))
+    few = (met < JUDGED) & ~visits.reference
+    return [name for name, lonely in zip(visits.sensors, few, strict=True) if lonely]
 
 
 def network_innovations(posterior: Posterior, network: Network) -> Innovations:
@@ -104,23 +115,28 @@ def network_innovations(posterior: Posterior, network: Network) -> Innovations:
         return innovations(visits, prior_covariance(visits, posterior.basis.hyper))
 
 
-def search(visits: Visits, prior: np.ndarray, threshold: float) -> list[Alarm]:
-    """Faults in one piece of the record, in the order in which they stand out.   prior [V, V]
+def search(visits: Visits, prior: np.ndarray, threshold: float, rate: float = RATE) -> list[Alarm]:
+    """Faults in one piece of the record, in the order in which they stand out.   prior [V, V]; rate a sensor-year
 
     Of two sensors that met, the likelier is called faulty first, and the other judged again with that explained.
+    What is then left to be watched are faults begun in a sensor's last visits.
     """
     found: list[Alarm] = []
     first = now = innovations(visits, prior)
     met = meetings_matrix(visits) > 0
     for _ in range(MOST_ROUNDS if len(visits) else 0):
-        weights = [weigh(now, sensor, every=False) for sensor in range(len(visits.sensors))]
-        chance = probabilities(np.array([weight.log_total() for weight in weights]), visits)
+        weights = [weigh(now, sensor, rate, every=False) for sensor in range(len(visits.sensors))]
+        chance = probabilities(np.array([weight.log_totals()[-1] for weight in weights]), visits)
         last = chance.max() < ALARM  # what is left is to be watched: too weak to explain anything else
+        if last:
+            weights = [weight.recent() for weight in weights]
+            chance = probabilities(np.array([weight.log_totals()[-1] for weight in weights]), visits)
+            chance[[alarm.sensor for alarm in found]] = 0.0  # called faulty already
         picked: list[int] = []
         for sensor in np.argsort(-chance, kind="stable").tolist():
             if chance[sensor] >= (threshold if last else max(ALARM, threshold)) and not met[sensor, picked].any():
                 picked.append(sensor)
-        fresh = [_alarm(first, now, weights[sensor], chance, threshold, prior) for sensor in picked]
+        fresh = [_alarm(first, now, weights[sensor], chance, (threshold, rate), prior) for sensor in picked]
         found += fresh
         if last or not fresh:
             break
@@ -147,14 +163,32 @@ def probabilities(logs: np.ndarray, visits: Visits) -> np.ndarray:
     return share / (np.exp(-top) + share + meetings_matrix(visits) @ share)
 
 
-def online(found: Innovations) -> np.ndarray:
-    """The probability of a fault of each sensor as it stood after each visit of the record.   → [S, V]"""
-    logs = [weigh(found, sensor).log_totals(len(found.visits)) for sensor in range(len(found.visits.sensors))]
-    return probabilities(np.array(logs), found.visits)
+def online(found: Innovations, rate: float = RATE) -> np.ndarray:
+    """The probability of a fault of each sensor as it stood after each visit of the record.   → [S, V]
+
+    That of a fault begun in its last visits, or of one at any time where that makes it faulty. A sensor's own evidence
+    is that of its last visit; what is known of its partners moves on between.
+    """
+    visits = found.visits
+    ever = np.full((len(visits.sensors), len(visits)), -np.inf)
+    lately = ever.copy()
+    for sensor in range(len(visits.sensors)):
+        weights = weigh(found, sensor, rate)
+        if weights.by_kind:
+            last = np.searchsorted(weights.rows, np.arange(len(visits)), side="right")
+            for logs, part in ((ever, weights), (lately, weights.recent())):
+                logs[sensor] = np.append(-np.inf, part.log_totals())[last]
+    sure = probabilities(ever, visits)
+    return np.where(sure >= ALARM, sure, probabilities(lately, visits))
 
 
 def _alarm(
-    first: Innovations, now: Innovations, weights: Weights, chance: np.ndarray, threshold: float, prior: np.ndarray
+    first: Innovations,
+    now: Innovations,
+    weights: Weights,
+    chance: np.ndarray,
+    limits: tuple[float, float],
+    prior: np.ndarray,
 ) -> Alarm:
     sensor = weights.sensor
     totals = weights.total()
@@ -172,7 +206,7 @@ def _alarm(
         kind,
         weights.rows,
         start,
-        _noticed(now, sensor, start, threshold),
+        _noticed(now, sensor, start, *limits),
         float(chance[sensor]),
         amount,
         named,
@@ -181,12 +215,11 @@ def _alarm(
     )
 
 
-def _noticed(now: Innovations, sensor: int, start: int, threshold: float) -> int:
+def _noticed(now: Innovations, sensor: int, start: int, threshold: float, rate: float) -> int:
     """The place, among the sensor's visits, at which its own evidence first reached the threshold."""
-    weights = weigh(now, sensor)
-    logs = weights.log_totals(len(now.visits))[weights.rows[start:]]
-    reached = np.flatnonzero(logs >= np.log(threshold / (1 - threshold)))
-    return start + int(reached[0]) if len(reached) else len(weights.rows) - 1
+    logs = weigh(now, sensor, rate).log_totals()
+    reached = np.flatnonzero(logs[start:] >= np.log(threshold / (1 - threshold)))
+    return start + int(reached[0]) if len(reached) else len(logs) - 1
 
 
 def _explained(visits: Visits, prior: np.ndarray, now: Innovations, alarm: Alarm) -> tuple[Visits, np.ndarray]:

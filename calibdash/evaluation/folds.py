@@ -32,7 +32,7 @@ class Fold:
 
 def fold_names(network: Network) -> list[str]:
     """The folds a network allows: its references, the blocks of its only one, or none."""
-    references = [name for name in network.references if _concerned(network, name).any()]
+    references = _met(network)
     if len(references) >= 2:
         return references
     if len(references) == 1 and len(_visits(network, references[0])) >= FEWEST_ROWS:
@@ -53,9 +53,14 @@ def make_fold(network: Network, name: str, drift: float | None = None) -> Fold:
     """One of :func:`fold_names`. drift: factor on a left-out reference's last reading, 1 at its first."""
     if name in network.references:
         return _without_reference(network, name, drift)
-    if not name.startswith("block ") or len(network.references) != 1:
+    if not name.startswith("block ") or len(_met(network)) != 1:
         raise CalibdashError(f"There is no fold {name[:60]!r}.", "Choose one of the references.")
     return _without_block(network, int(name.split()[1]) - 1)
+
+
+def _met(network: Network) -> list[str]:
+    """References that met anyone: the others can neither be tested nor test."""
+    return [name for name in network.references if _concerned(network, name).any()]
 
 
 def _concerned(network: Network, sensor: str) -> np.ndarray:
@@ -106,7 +111,7 @@ def _visits(network: Network, reference: str) -> pd.DataFrame:
 
 def _without_block(network: Network, number: int) -> Fold:
     """The only reference's colocations of one stretch of time are foretold from all the others."""
-    visits = _visits(network, network.references[0])
+    visits = _visits(network, _met(network)[0])
     edges = np.quantile(visits["hours"], np.linspace(0, 1, BLOCKS + 1)[1:-1])
     mine = visits[np.searchsorted(edges, visits["hours"].to_numpy(), side="right") == number]
     keep = np.ones(len(network.colocations), dtype=bool)

@@ -7,6 +7,7 @@ from html import escape
 from typing import NewType
 
 Markup = NewType("Markup", str)
+SHORT = 20  # letters of a word that is kept whole
 
 STYLE = """
 :root { color-scheme: light; }
@@ -31,6 +32,7 @@ table { border-collapse: collapse; margin: .8rem 0; font-size: .87rem; font-vari
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #e3e8eb; text-align: left; vertical-align: top;
   overflow-wrap: break-word; max-width: 22rem; }
 th { border-bottom: 2px solid #90a4ae; }
+.nb { white-space: nowrap; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(310px, 1fr)); gap: .8rem; }
 figure { margin: 0; }
@@ -47,12 +49,14 @@ footer { margin-top: 3rem; padding-top: .6rem; border-top: 1px solid #cfd8dc; co
 @page { size: A4; margin: 14mm 13mm; }
 @media print {
   body { font-size: 10pt; padding: 0; max-width: none; }
+  footer { margin-top: 1rem; break-before: avoid; }
   h2, h3 { break-after: avoid; }
   tr, .say, .tile, figure { break-inside: avoid; }
   thead { display: table-header-group; }
   .grid { grid-template-columns: repeat(2, 1fr); gap: .5rem; }
   .wide { overflow: visible; }
-  table { font-size: 8.5pt; }
+  table, .quiet, figcaption { font-size: 8.5pt; }
+  h2 { margin-top: 1.4rem; }
   th, td { padding: .15rem .4rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
@@ -90,11 +94,19 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]], numbers: Ite
     head = "".join(f"{mark.format('th')}{put(cell)}</th>" for mark, cell in zip(marks, heading, strict=True))
     body = "".join(
         "<tr>"
-        + "".join(f"{mark.format('td')}{put(cell)}</td>" for mark, cell in zip(marks, row, strict=True))
+        + "".join(f"{mark.format('td')}{_unbroken(cell)}</td>" for mark, cell in zip(marks, row, strict=True))
         + "</tr>"
         for row in rows
     )
     return Markup(f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def _unbroken(value: object) -> str:
+    """Text of a cell in which dates and short ids stay on one line: browsers break them at their hyphens."""
+    return " ".join(
+        f'<span class="nb">{put(word)}</span>' if "-" in word and len(word) <= SHORT else put(word)
+        for word in str(value).split(" ")
+    )
 
 
 def figure(drawing: str, caption: str = "", title: str = "") -> Markup:

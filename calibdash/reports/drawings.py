@@ -44,6 +44,9 @@ def band_drawing(
     if not len(seen):
         return svg.canvas(width, 100, "no calibration", svg.text(width / 2, 54, "not known", anchor="middle", size=11))
     ends = (float(np.quantile(seen, 0.01)), float(np.quantile(seen, 0.99)))
+    if ratios is not None and len(ratios[0]):  # single readings scatter: most of them inside, the rest on the edge
+        near = np.quantile(ratios[1], (0.03, 0.97))
+        ends = (min(ends[0], float(near[0])), max(ends[1], float(near[1])))
     room = 0.12 * max(ends[1] - ends[0], 0.1 * abs(ends[1]), 1e-6)
     frame = svg.Frame(width, 120, (float(hours[0]), float(hours[-1])), (ends[0] - room, ends[1] + room))
     x = frame.px(hours)
@@ -79,9 +82,35 @@ def map_drawing(network: Network) -> str | None:
         chosen = shown["reference"].to_numpy() == (role == "reference")
         body += svg.dots(x[chosen], y[chosen], ROLE[role], 6.0 if named else 3.5, 0.95)
     if named:
-        for across, down, name in zip(x, y, shown["sensor"], strict=True):
-            body += svg.text(float(across) + 8, float(down) + 3, str(name)[:24], size=10, colour=svg.INK)
+        body += _names(x, y, [str(name)[:24] for name in shown["sensor"]])
     return svg.canvas(width, height, "map of static sensors", body + _scale_bar(scale, height) + _legend(width))
+
+
+def _names(x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> str:
+    """Names beside their dots: right, left, below or above, where no dot or earlier name is in the way.   x, y [N]"""
+    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in zip(x, y, strict=True)]
+    body = ""
+    for across, down, name in zip(x, y, names, strict=True):
+        long = 6.0 * len(name)
+        places = [
+            ("start", across + 8, down + 3, across + 8),
+            ("end", across - 8, down + 3, across - 8 - long),
+            ("middle", across, down + 16, across - long / 2),
+            ("middle", across, down - 9, across - long / 2),
+        ]
+        boxes = [(left, base - 8, left + long, base + 2) for _, _, base, left in places]
+        best = min(range(4), key=lambda place: (sum(_overlap(boxes[place], other) for other in taken), place))
+        taken.append(boxes[best])
+        anchor, at, base, _ = places[best]
+        body += svg.text(float(at), float(base), name, anchor=anchor, size=10, colour=svg.INK)
+    return body
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Area that two boxes (left, top, right, bottom) share."""
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[1], other[1])
+    return float(max(across, 0.0) * max(down, 0.0))
 
 
 def _scale_bar(scale: float, height: int) -> str:
@@ -104,18 +133,33 @@ def errors_drawing(visits: Sequence[Mapping[str, object]], *, width: int = 640) 
     """Errors of a sensor's visits, one stick each; those since the fault in red; ±2 is what chance does."""
     z = np.array([float(str(visit["z"])) for visit in visits])
     reach = float(np.clip(np.max(np.abs(z), initial=3.0), 3.0, 8.0))
-    frame = svg.Frame(width, 110, (-0.5, max(len(z), 2) - 0.5), (-reach, reach), bottom=6)
+    frame = svg.Frame(width, 110, (-0.5, max(len(z), 2) - 0.5), (-reach, reach))
     zero = float(frame.py(0.0))
     top, low = float(frame.py(2.0)), float(frame.py(-2.0))
     across = width - frame.left - frame.right
     body = f'<rect x="{frame.left}" y="{top:.1f}" width="{across}" height="{low - top:.1f}" fill="#eceff1"/>'
     body += svg.axes(frame, [], [(value, f"{value:g}") for value in (-2.0, 0.0, 2.0)])
+    body += _dates(frame, visits)
     for place, visit in enumerate(visits):
         x, y = float(frame.px(place)), float(frame.py(z[place]))
         colour = svg.WRONG if visit["after"] else svg.INK
         body += f'<path d="M{x:.1f} {zero:.1f}V{y:.1f}" stroke="{colour}" stroke-width="1.5"/>'
         body += svg.dots(np.array([x]), np.array([y]), colour, 2.4, 1.0)
     return svg.canvas(width, 110, "errors of the sensor's visits", body)
+
+
+def _dates(frame: svg.Frame, visits: Sequence[Mapping[str, object]]) -> str:
+    """When the first, the first faulty and the last visit took place, as far as there is room."""
+    fault = next((place for place, visit in enumerate(visits) if visit["after"]), 0)
+    body = ""
+    taken: list[float] = []
+    for place in dict.fromkeys((fault, len(visits) - 1, 0)):
+        x = float(frame.px(place))
+        if visits and all(abs(x - other) > 70 for other in taken):
+            taken.append(x)
+            anchor = "end" if x > frame.width - 40 else "start" if x < frame.left + 30 else "middle"
+            body += svg.text(x, frame.height - 4, str(visits[place]["time"])[:10], anchor=anchor)
+    return body
 
 
 def target_drawing(

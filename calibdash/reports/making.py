@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibdash.models.setting_table import BY_KEY
+from calibdash.models.posterior import Posterior
+from calibdash.models.setting_table import BY_KEY, LEARNABLE
 from calibdash.reports import document as doc
 from calibdash.reports.document import Markup
 from calibdash.reports.subject import Subject
+from calibdash.units import format_hours
 
 
 def making(subject: Subject) -> Markup:
@@ -24,7 +26,7 @@ def making(subject: Subject) -> Markup:
         ("references", ", ".join(map(str, subject.network.references)) or "none"),
         *[(f"version of {name}", value) for name, value in _mapping(record.get("versions")).items()],
     ]
-    parts = [doc.table(("", ""), facts), Markup("<h3>Settings</h3>"), _settings(record)]
+    parts = [doc.table(("", ""), facts), Markup("<h3>Settings</h3>"), _settings(subject)]
     notes = [str(note) for note in _list(record.get("notes"))]
     problems = [_problem(problem) for problem in _list(record.get("problems")) if isinstance(problem, Mapping)]
     if notes or problems:
@@ -33,15 +35,31 @@ def making(subject: Subject) -> Markup:
     return doc.section("How this was made", *parts)
 
 
-def _settings(record: Mapping[str, object]) -> Markup:
-    given, used = _mapping(record.get("settings")), _mapping(record.get("settings_used"))
+def _settings(subject: Subject) -> Markup:
+    """What was asked for, and what was used in its place or found from the data."""
+    given, used = _mapping(subject.record.get("settings")), _mapping(subject.record.get("settings_used"))
+    if subject.bands is None:  # the values behind the posterior, where the settings leave them open
+        used = {**found_values(subject.posterior), **used}
     rows = []
     for key in {**given, **used}:
         meaning = BY_KEY[key].explanation if key in BY_KEY else ""
         rows.append((key, given.get(key, "from the data"), used.get(key, ""), meaning))
-    if not rows:
-        return doc.paragraph("The defaults; lengthscales, sizes of drift and noise were found from the data.")
     return doc.table(("setting", "given", "used", "meaning"), rows)
+
+
+def found_values(posterior: Posterior) -> dict[str, str]:
+    """The kernel, lengthscales, sizes and noise that a fit used, as the settings write them."""
+    hyper = posterior.basis.hyper
+    units = {"noise.additive": posterior.level}
+    return {
+        "kernel": hyper.kernels[0][0].shape,
+        **{
+            name: format_hours(round(hyper.main(name), 1))
+            if name.startswith("lengthscale")
+            else f"{hyper.main(name) * units.get(name, 1.0):.3g}"
+            for name in LEARNABLE
+        },
+    }
 
 
 def _problem(problem: Mapping[str, object]) -> str:

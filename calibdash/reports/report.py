@@ -8,13 +8,13 @@ import pandas as pd
 from calibdash import __version__
 from calibdash.data.network import Network, meetings, without_path
 from calibdash.evaluation.fault_words import day, percent
-from calibdash.evaluation.faults import ALARM, alarms
+from calibdash.evaluation.faults import ALARM, JUDGED, WATCH, alarms, unjudged
 from calibdash.reports import document as doc
 from calibdash.reports.document import Markup
 from calibdash.reports.drawings import band_drawing, errors_drawing, map_drawing
 from calibdash.reports.making import making
 from calibdash.reports.standing import standing
-from calibdash.reports.subject import Subject, cautions, last_visits
+from calibdash.reports.subject import Subject, cautions, last_visits, listed
 
 MOST_PAIRS = 300
 ROWS_SHOWN = 7  # of the visits behind an alarm
@@ -24,15 +24,16 @@ WORDS = {"gain": "true level = gain × raw reading", "offset": "added after the 
 def build_report(subject: Subject) -> str:
     """The whole report as HTML."""
     network, record = subject.network, subject.record
-    found = alarms(subject.posterior, network)
+    found = alarms(subject.posterior, network, WATCH, subject.fault_rate)
     bands = subject.calibration()
     low, high = subject.hours
     period = f"{day(network.clock, low)} to {day(network.clock, high)}"
-    subtitle = f"{period}. Run {record.get('id', '')}, made {_minute(record.get('ended') or record.get('created'))}."
+    what = "Live preview" if record.get("kind") == "preview" else f"Run {record.get('id', '')}"
+    subtitle = f"{period}. {what}, made {_minute(record.get('ended') or record.get('created'))}."
     sections = [
         _summary(subject, found, bands),
         _network(subject, bands, found),
-        _alarms(found),
+        _alarms(subject, found),
         standing(subject),
         _bands(subject, bands),
         _mobiles(subject),
@@ -105,11 +106,15 @@ def _network(subject: Subject, bands: pd.DataFrame, found: pd.DataFrame) -> Mark
     return doc.section("The network", picture, doc.table(heading, rows, (4, 6, 7)), doc.paragraph(words, "quiet"))
 
 
-def _alarms(found: pd.DataFrame) -> Markup:
+def _alarms(subject: Subject, found: pd.DataFrame) -> Markup:
     parts = []
+    rate = subject.fault_rate
     sure, rest = found[found["probability"] >= ALARM], found[found["probability"] < ALARM]
     if sure.empty:
         parts.append(doc.say("No sensor stands out: all visits agree with each other as well as their noise allows."))
+    if unknown := unjudged(subject.posterior, subject.network):
+        words = f"Not assessable, for a fault would not show in fewer than {JUDGED} visits: {listed(unknown)}."
+        parts.append(doc.say(words, "warn"))
     for alarm in sure.to_dict("records"):
         evidence = alarm["evidence"]
         since = [visit for visit in evidence["visits"] if visit["after"]][:ROWS_SHOWN]
@@ -119,16 +124,17 @@ def _alarms(found: pd.DataFrame) -> Markup:
         parts.append(doc.whole(doc.say(str(alarm["sentence"]), "bad"), beside))
     if not rest.empty:
         parts.append(Markup("<h3>To be watched</h3>"))
-        listed = [
+        shown = [
             (a["sensor"], a["kind"], _date(a["since"]), percent(a["probability"]), a["visits"])
             for a in rest.to_dict("records")
         ]
-        parts.append(doc.table(("sensor", "kind", "since", "probability", "visits"), listed, (3, 4)))
+        parts.append(doc.table(("sensor", "kind", "since", "probability", "visits"), shown, (3, 4)))
     words = (
         "Drawn are the errors of the sensor's visits in standard deviations, each visit foretold from all visits "
         "before it; those since the fault in red; the grey band is what chance does. A visit is all readings of two "
         "sensors without a pause. Sudden: moved or damaged; slow: dust or wear; noisy: "
-        "loose parts, supply; stuck: the same value whatever the air is."
+        "loose parts, supply; stuck: the same value whatever the air is. Probabilities rest on the belief, before any "
+        f"visit, that a sensor has {rate:g} {'fault' if rate == 1 else 'faults'} a year (a reference a tenth of that)."
     )
     return doc.section("Alarms", *parts, doc.paragraph(words, "quiet"))
 
@@ -199,24 +205,24 @@ def _mobiles(subject: Subject) -> Markup:
     references = set(network.references)
     if len(grouped) > MOST_PAIRS:
         return doc.section("Colocations of mobile sensors", _by_mobile(both, references))
-    listed = [
+    pairs = [
         (mobile, partner, "reference" if partner in references else "", count, _date(first), _date(last))
         for (mobile, partner), count, first, last in grouped.itertuples()
     ]
     words = "Who met whom, how often and when. No positions of mobile sensors are in this file."
     heading = ("mobile sensor", "met", "", "readings side by side", "first", "last")
-    return doc.section("Colocations of mobile sensors", doc.paragraph(words, "quiet"), doc.table(heading, listed, (3,)))
+    return doc.section("Colocations of mobile sensors", doc.paragraph(words, "quiet"), doc.table(heading, pairs, (3,)))
 
 
 def _by_mobile(both: pd.DataFrame, references: set[str]) -> Markup:
     """One row a mobile sensor, where a row a pair would fill a book."""
-    listed = []
+    rows = []
     for mobile, part in both.groupby("mobile", sort=True):
         with_reference = int(part["partner"].isin(references).sum())
         ends = (_date(part["time"].min()), _date(part["time"].max()))
-        listed.append((mobile, part["partner"].nunique(), len(part), with_reference, *ends))
+        rows.append((mobile, part["partner"].nunique(), len(part), with_reference, *ends))
     heading = ("mobile sensor", "sensors met", "readings side by side", "with a reference", "first", "last")
-    return doc.table(heading, listed, (1, 2, 3))
+    return doc.table(heading, rows, (1, 2, 3))
 
 
 def _date(value: object) -> str:

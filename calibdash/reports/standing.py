@@ -15,7 +15,7 @@ from calibdash.reports.subject import Subject
 RINGS = {"fixed": 25.0, "indicative": 50.0, "estimation": 100.0}
 HONEST = (
     "Colocations with the same references took part in the calibration, so its true errors are rather larger; "
-    "`calibdash evaluate` leaves each reference out in turn."
+    "an evaluation (calibdash evaluate) leaves each reference out in turn."
 )
 
 
@@ -43,7 +43,7 @@ def _at_visits(found: list[Assessment], unit: str) -> Markup:
     rows = []
     for one in found:
         before, after = one.at_visits
-        cells = [f"{part:.1f}" for pair in ((before.rmse, after.rmse), (before.bias, after.bias)) for part in pair]
+        cells = [f"{part:z.1f}" for pair in ((before.rmse, after.rmse), (before.bias, after.bias)) for part in pair]
         rows.append(
             (one.pairs.sensor, one.pairs.reference, one.pairs.source, len(one.pairs.time), *cells, len(one.days))
         )
@@ -86,11 +86,11 @@ def _cells(part: Figures, met: dict[str, bool]) -> list[str]:
 
     return [
         mark("slope", f"{part.slope:.2f}"),
-        mark("intercept", f"{part.intercept:+.1f}"),
+        mark("intercept", f"{part.intercept:+z.1f}"),
         mark("R²", f"{part.r2:.2f}"),
         mark("RMSE", f"{part.rmse:.1f}"),
         f"{part.nrmse:.0f} %",
-        f"{part.bias:+.1f}",
+        f"{part.bias:+z.1f}",
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calibdash.data.network import Network, meetings, without_path
+from calibdash.evaluation.fault_rate import stated_rate
 from calibdash.models.posterior import Posterior
 
 POINTS = 100  # times a band is drawn at
@@ -46,6 +47,11 @@ class Subject:
     def zone(self) -> str:
         """The zone of local days."""
         return self.about.get("timezone") or "UTC"
+
+    @property
+    def fault_rate(self) -> float:
+        """Faults expected a sensor-year."""
+        return stated_rate(self.about)
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -86,7 +92,7 @@ def cautions(subject: Subject) -> list[str]:
         )
     lost = without_path(graph, references) if references else ()
     if lost:
-        said.append(f"No chain of colocations ties {_listed(lost)} to a reference: their level is unknown.")
+        said.append(f"No chain of colocations ties {listed(lost)} to a reference: their level is unknown.")
     if high - low < 24 * SHORT_DAYS:
         said.append(
             f"The record spans {(high - low) / 24:.1f} days. How sensors drift over weeks cannot be seen in it; the "
@@ -96,7 +102,7 @@ def cautions(subject: Subject) -> list[str]:
     stale = [name for name, hours in last.items() if high - hours > 24 * STALE_DAYS]
     if stale:
         said.append(
-            f"Not met by anyone in the last {STALE_DAYS:.0f} days of the record: {_listed(stale)}. Their bands widen "
+            f"Not met by anyone in the last {STALE_DAYS:.0f} days of the record: {listed(stale)}. Their bands widen "
             "from then on."
         )
     if subject.record.get("converged") is False:
@@ -112,6 +118,7 @@ def last_visits(network: Network) -> dict[str, float]:
     return {str(name): float(both[name]) for name in network.sensors["sensor"] if name in both.index}
 
 
-def _listed(names: tuple[str, ...] | list[str], most: int = 12) -> str:
+def listed(names: tuple[str, ...] | list[str], most: int = 12) -> str:
+    """Names in a sentence, not too many of them."""
     shown = ", ".join(str(name)[:40] for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")

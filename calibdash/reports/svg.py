@@ -57,7 +57,7 @@ def line(x: np.ndarray, y: np.ndarray, colour: str, width: float = 1.5, dash: st
     return f'<path d="{"".join(parts)}" fill="none" stroke="{colour}" stroke-width="{width}"{stroke}/>'
 
 
-def area(x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> str:
+def area(x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, opacity: float = 0.55) -> str:
     """The space between two lines."""
     known = np.isfinite(low) & np.isfinite(high)
     x, low, high = x[known], low[known], high[known]
@@ -65,7 +65,7 @@ def area(x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> str:
         return ""
     there = "".join(f"L{a:.1f} {b:.1f}" for a, b in zip(x, high, strict=True))
     back = "".join(f"L{a:.1f} {b:.1f}" for a, b in zip(x[::-1], low[::-1], strict=True))
-    return f'<path d="M{there[1:]}{back}Z" fill="{colour}" fill-opacity="0.55" stroke="none"/>'
+    return f'<path d="M{there[1:]}{back}Z" fill="{colour}" fill-opacity="{opacity}" stroke="none"/>'
 
 
 def dots(x: np.ndarray, y: np.ndarray, colour: str, radius: float = 2.0, opacity: float = 0.6) -> str:

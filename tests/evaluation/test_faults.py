@@ -14,7 +14,8 @@ from calibdash.errors import CalibdashError
 from calibdash.evaluation import hypotheses
 from calibdash.evaluation.breaks import breaks
 from calibdash.evaluation.cusum import cusum
-from calibdash.evaluation.faults import COLUMNS, alarms, online
+from calibdash.evaluation.fault_rate import stated_rate
+from calibdash.evaluation.faults import ALARM, COLUMNS, alarms, online
 from calibdash.evaluation.injected import Fault, with_fault
 from calibdash.evaluation.innovations import innovations, prior_covariance
 from calibdash.evaluation.visits import find_visits
@@ -126,18 +127,20 @@ def test_evidence_for_a_step_is_its_marginal_likelihood() -> None:
     L = np.linalg.inv(found.inverse)
     C, data = L @ L.T, L @ found.filtered
     sensor = int(np.bincount(np.concatenate([visits.a, visits.b])).argmax())
-    weights = hypotheses.weigh(found, sensor)
-    start = int(weights.rows[2])
+    weights = {every: hypotheses.weigh(found, sensor, 0.7, every=every) for every in (True, False)}
+    rows = weights[True].rows
+    start = int(rows[2])
     for kind, size in ((hypotheses.SUDDEN, hypotheses.STEP_SIZE), (hypotheses.SLOW, hypotheses.SLOPE_SIZE)):
         g = hypotheses.signature(found, sensor, kind, start)
-        ratio = _log_density(data, C + size**2 * np.outer(g, g)) - _log_density(data, C)
-        years = (visits.hours[start] - visits.hours[weights.rows[1]]) / hypotheses.HOURS_A_YEAR
+        years = (visits.hours[start] - visits.hours[rows[1]]) / hypotheses.HOURS_A_YEAR
         share = hypotheses.REFERENCE_SHARE if visits.reference[sensor] else 1.0
-        prior = np.log(years * share * hypotheses.RATES[kind])
-        assert weights.by_kind[kind][-1, 2] == pytest.approx(prior + ratio, abs=1e-6)
-    last = hypotheses.weigh(found, sensor, every=False)
-    for kind in hypotheses.KINDS:
-        np.testing.assert_allclose(last.by_kind[kind][-1], weights.by_kind[kind][-1], atol=1e-9)
+        prior = np.log(years * share * 0.7 * hypotheses.SHARES[kind])
+        for place, end in ((6, rows[6] + 1), (-1, rows[-1] + 1), (None, len(visits))):  # None: the whole record
+            few = slice(0, int(end))
+            here = C[few, few]
+            ratio = _log_density(data[few], here + size**2 * np.outer(g[few], g[few])) - _log_density(data[few], here)
+            found_here = weights[place is not None].by_kind[kind][-1 if place is None else place, 2]
+            assert found_here == pytest.approx(prior + ratio, abs=1e-6)
 
 
 def _log_density(r: np.ndarray, C: np.ndarray) -> float:
@@ -203,6 +206,44 @@ def test_the_order_of_sides_and_of_sensors_does_not_matter(healthy: Network) -> 
     one, two = (alarms(preview(network, AS_MADE), network, 0.5) for network in (faulty, other))
     assert one["sensor"].tolist() == two["sensor"].tolist()
     np.testing.assert_allclose(one["probability"], two["probability"], atol=0.02)
+
+
+def test_more_faults_are_expected_where_the_operator_says_so(healthy: Network) -> None:
+    faulty = with_fault(healthy, Fault("S4", "step", BEGIN, np.log(1.25)))
+    posterior = preview(faulty, AS_MADE)
+    few, many = (alarms(posterior, faulty, 0.01, rate).set_index("sensor")["probability"] for rate in (0.05, 20.0))
+    assert few.get("S4", 0.0) < many["S4"]
+    visits = find_visits(posterior, faulty)
+    found = innovations(visits, prior_covariance(visits, posterior.basis.hyper), 1.0)
+    one, ten = (hypotheses.weigh(found, 5, rate, every=False).log_totals()[-1] for rate in (1.0, 10.0))
+    assert ten - one == pytest.approx(np.log(10))
+
+
+def test_old_suspicions_are_dropped_unless_they_harden(healthy: Network) -> None:
+    """What is only to be watched began in the sensor's last visits; a sure fault stays, however long ago it began."""
+    faulty = with_fault(healthy, Fault("S4", "step", BEGIN, np.log(1.5)))
+    found = alarms(preview(faulty, AS_MADE), faulty, 0.02)
+    sure = found["probability"] >= ALARM
+    assert found[sure]["sensor"].tolist() == ["S4"]
+    assert found[sure]["visits"].iloc[0] > hypotheses.RECENT
+    assert (found[~sure]["visits"] <= hypotheses.RECENT).all()
+    visits = find_visits(preview(healthy, AS_MADE), healthy)
+    hyper = preview(healthy, AS_MADE).basis.hyper
+    weights = hypotheses.weigh(innovations(visits, prior_covariance(visits, hyper), 1.0), 5)
+    for kind, part in weights.recent().by_kind.items():
+        for place in (3, len(weights.rows) - 1):
+            kept = np.isfinite(part[place])
+            first = max(0, place + 1 - hypotheses.RECENT)
+            assert not kept[:first].any()
+            np.testing.assert_array_equal(part[place, first:], weights.by_kind[kind][place, first:])
+
+
+def test_the_rate_of_faults_is_read_from_the_network() -> None:
+    assert stated_rate({}) == hypotheses.RATE
+    assert stated_rate({"fault_rate": "0.5"}) == 0.5
+    for bad in ("often", "-1", "nan", "0", "1e9"):
+        with pytest.raises(CalibdashError, match="faults a sensor-year"):
+            stated_rate({"fault_rate": bad})
 
 
 @pytest.mark.parametrize("references", [(), ("R",)])

@@ -72,6 +72,16 @@ def test_blocks_of_the_only_reference_cover_its_colocations_once(network: Networ
         assert fold.noisy
 
 
+def test_a_second_reference_that_met_nobody_does_not_count(network: Network) -> None:
+    table_ = network.colocations
+    without = table_[(table_["sensor_a"] != "R2") & (table_["sensor_b"] != "R2")].reset_index(drop=True)
+    lonely = replace(network, colocations=without)
+    assert lonely.references == ("R1", "R2")
+    folds = [make_fold(lonely, name) for name in fold_names(lonely)]
+    assert len(folds) == BLOCKS
+    assert all(len(fold.points.hours) for fold in folds)
+
+
 @pytest.mark.parametrize(
     ("references", "words"), [((), "no reference"), (("R1",), "too few"), (("R1", "R2"), "too few")]
 )

@@ -145,6 +145,23 @@ def test_two_days_of_data() -> None:
     checked(html)
     assert "cannot be seen in it" in html
     assert "ot assessable" in html
+    assert "would not show in fewer than 5 visits" in html
+
+
+def test_settings_found_from_the_data_are_listed(network: Network) -> None:
+    open_settings = replace(subject(network), record={"id": "the-run", "settings": {"kernel": "eq"}})
+    html = build_report(open_settings).split("<h3>Settings</h3>")[1]
+    for cell in ("lengthscale.mobile", "50d", "noise.additive", "1.5", "from the data"):
+        assert f"<td>{cell}</td>" in html
+
+
+def test_the_belief_behind_the_probabilities_is_stated(network: Network) -> None:
+    plain = subject(network)
+    assert "a sensor has 2 faults a year" in build_report(plain)
+    stated = replace(plain, about={**ABOUT, "fault_rate": "1"})
+    assert "a sensor has 1 fault a year" in build_report(stated)
+    with pytest.raises(CalibdashError, match="faults a sensor-year"):
+        build_report(replace(plain, about={**ABOUT, "fault_rate": "many"}))
 
 
 def test_hours_without_a_calendar_and_all_references(network: Network) -> None:
@@ -176,6 +193,21 @@ def test_drawings_survive_what_is_missing() -> None:
     assert "not known" in band_drawing(clock, unknown, None)
     assert errors_drawing([]).startswith("<svg")
     assert "nan" not in target_drawing([("<x>", (500.0, 20.0), (-3.0, 900.0))], {"fixed": 25.0})
+
+
+def test_names_on_the_map_keep_apart() -> None:
+    network = table([(0.0, "here", "R", 20.0, 21.0), (9.0, "there", "R", 20.0, 21.0)], ("R",))
+    places = {"here": (0.3, 32.5), "there": (0.3, 32.50001), "R": (0.4, 32.6)}
+    sensors = network.sensors.assign(
+        kind="static",
+        latitude=[places[name][0] for name in network.sensors["sensor"]],
+        longitude=[places[name][1] for name in network.sensors["sensor"]],
+    )
+    drawing = map_drawing(replace(network, sensors=sensors)) or ""
+    spots = {
+        words: place for place, words in re.findall(r'<text (.*?) font-size="10"[^>]*>(here|there)</text>', drawing)
+    }
+    assert len(set(spots.values())) == 2
 
 
 def test_ticks_are_round_and_few() -> None:
