@@ -28,6 +28,7 @@ COMMANDS = {
     "reproduce": ("calibdash.cli.reproduce:reproduce", "The paper's tables beside ours."),
     "simulate": ("calibdash.cli.simulate:simulate", "Make data with known truth, to try things out."),
     "serve": ("calibdash.cli.serve:serve", "Open the dashboard."),
+    "user": ("calibdash.cli.user:user", "Who may log in to the dashboard."),
 }
 
 
