@@ -7,5 +7,11 @@ from calibdash.pages.site import (
     queue_from_environment,
     shelf_in,
 )
+from calibdash.service.panel_serve import person_from_environment
 
-build(folders_from_environment(), queue_from_environment(), shelf_in(data_from_environment().resolve())).servable()
+build(
+    folders_from_environment(),
+    queue_from_environment(),
+    shelf_in(data_from_environment().resolve()),
+    person_from_environment(),
+).servable()

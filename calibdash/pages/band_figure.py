@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
-from bokeh.models import ColumnDataSource, HoverTool, Legend, LegendItem, Range1d
+from bokeh.models import ColumnDataSource, HoverTool, Legend, LegendItem, NumeralTickFormatter, Range1d
 from bokeh.plotting import figure
 
 from calibdash.pages.bands import Drawn
@@ -26,31 +26,32 @@ COLUMNS = {
 class BandFigure:
     """A Bokeh figure and its sources; ``show`` puts another sensor or another fit into it."""
 
-    def __init__(self, *, stamped: bool, log: bool = False, small: bool = False) -> None:
-        self.small = small
+    def __init__(self, *, stamped: bool, log: bool = False, even: bool = False) -> None:
         self.sources = {name: ColumnDataSource({column: [] for column in columns}) for name, columns in COLUMNS.items()}
         self.figure = figure(
-            name="small" if small else "large",
-            height=170 if small else 430,
+            name="large",
+            height=430,
             sizing_mode="stretch_width",
             x_axis_type="datetime" if stamped else "linear",
             y_axis_type="log" if log else "linear",
             y_range=Range1d(0.5, 2.0),
-            tools="" if small else "pan,box_zoom,wheel_zoom,save,reset",
-            toolbar_location=None if small else "above",
+            tools="pan,box_zoom,wheel_zoom,save,reset",
+            toolbar_location="above",
             title=" ",
         )
-        self.figure.title.text_font_size = "10pt" if small else "12pt"
+        self.figure.title.text_font_size = "12pt"
         self.figure.toolbar.logo = None
+        if even:  # labels of one width: else the whole page is laid out anew when another sensor is shown
+            self.figure.yaxis.formatter = NumeralTickFormatter(format="0.00")
         self._items = self._glyphs()
-        if small:
-            self.figure.xaxis.ticker.desired_num_ticks = 3
-            self.figure.min_border_right = 12
-        else:
-            self.figure.add_layout(Legend(items=list(self._items.values()), orientation="horizontal"), "below")
+        self.figure.add_layout(Legend(items=list(self._items.values()), orientation="horizontal"), "below")
 
     def show(self, drawn: Drawn) -> None:
-        """Draw this instead of what is there."""
+        """Draw this instead of what is there; one message takes all of it to the browser."""
+        with pn.io.hold():
+            self._show(drawn)
+
+    def _show(self, drawn: Drawn) -> None:
         for name, source in self.sources.items():
             empty: dict[str, Any] = {column: [] for column in COLUMNS[name]}
             columns = drawn.layers.get(name, empty)
@@ -59,8 +60,7 @@ class BandFigure:
                 self._items[name].visible = len(columns["time"]) > 0
         self.figure.y_range.update(start=drawn.limits[0], end=drawn.limits[1])
         self.figure.title.text = drawn.title
-        if not self.small:
-            self.figure.yaxis.axis_label = drawn.axis
+        self.figure.yaxis.axis_label = drawn.axis
 
     def pane(self) -> pn.pane.Bokeh:
         """The figure on a page."""
@@ -83,9 +83,8 @@ class BandFigure:
             plot.line("time", side, source=sources["other"], color=OTHER, line_dash="dashed")
         hops = plot.step("time", "median", source=sources["hops"], mode="after", color=HOPS, line_width=1.5, alpha=0.8)
         truth = plot.line("time", "median", source=sources["truth"], color=TRUTH, line_width=1.5)
-        if not self.small:
-            tips = [("", "@median{0.000} (@lower{0.000} to @upper{0.000})")]
-            plot.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline"))
+        tips = [("", "@median{0.000} (@lower{0.000} to @upper{0.000})")]
+        plot.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline"))
         return {
             "band": LegendItem(label="Estimate, 95 and 50 %", renderers=[line, wide]),
             "other": LegendItem(label="Other run", renderers=[other], visible=False),

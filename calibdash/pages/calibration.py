@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -12,21 +11,22 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
-from calibdash.data.network import Network
 from calibdash.models.posterior import Posterior
 from calibdash.pages.band_figure import BandFigure
 from calibdash.pages.bands import POSITIVE, Look, drawn
 from calibdash.pages.compare import comparison
 from calibdash.pages.controls import controls
-from calibdash.pages.layout import csv_bytes, download, titled
+from calibdash.pages.layout import beside, csv_bytes, download, titled, words
 from calibdash.pages.pair import PairView
 from calibdash.pages.readings import ReadingsView
+from calibdash.pages.small_bands import STYLE, small_bands
 from calibdash.pages.today import SORTED_BY, today, today_frame, today_table
 from calibdash.runs.fit import GRID_HOURS, grid
 from calibdash.state.shown import Shown
 from calibdash.state.truth import read_truth
 
 PER_PAGE = 8
+REST_MILLISECONDS = 400
 FILL: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 
@@ -42,14 +42,22 @@ class CalibrationPage(pn.viewable.Viewer):
         self.tuning = self.shown.fitting.tuning
         self.settled = self.shown.posterior
         self._redraw: Callable[[], None] = lambda: None
+        self._waited = object()
         self.shown.param.watch(self._settle, "posterior")
 
     def _settle(self, *_: object) -> None:
-        """Let the large plot reach the screen first; the rest follows."""
-        if pn.state.curdoc is None:
+        """Let the large plot follow every move; the rest follows when the sliders have come to rest."""
+        document = pn.state.curdoc
+        if document is None:
             self.settled = self.shown.posterior
-        else:
-            pn.state.curdoc.add_next_tick_callback(lambda: setattr(self, "settled", self.shown.posterior))
+            return
+        waited = self._waited = object()
+
+        def rest() -> None:
+            if waited is self._waited:
+                self.settled = self.shown.posterior
+
+        document.add_timeout_callback(rest, REST_MILLISECONDS)
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(pn.bind(self._content, self.session.param.checked), margin=(16, 24), **FILL)
@@ -57,22 +65,16 @@ class CalibrationPage(pn.viewable.Viewer):
     def _content(self, checked: Any) -> pn.viewable.Viewable:
         if checked is None or checked.network is None:
             return pmui.Alert(object="Choose a network with colocations on the left.", severity="info")
-        return pmui.Grid(
-            pmui.Grid(controls(self.tuning, self.shown.fitting), size={"xs": 12, "lg": 3}),
-            pmui.Grid(self._views(), size={"xs": 12, "lg": 9}),
-            container=True,
-            spacing=3,
-            **FILL,
-        )
+        return beside(controls(self.tuning, self.shown.fitting), self._views())
 
     def _views(self) -> pn.Column:
-        shown, network = self.shown, self.session.param.network
+        shown = self.shown
         return pn.Column(
             self._bar(),
             pn.Column(self._large(), **FILL),
             PairView(session=self.session, shown=lambda: shown).__panel__(),
             titled("Today", self._today()),
-            pn.Column(pn.bind(comparison, network, self.param.settled, shown.param.other, shown.param.message), **FILL),
+            self._comparison(),
             titled("All sensors", self._multiples()),
             titled("Calibrate readings", ReadingsView(shown=shown).__panel__()),
             **FILL,
@@ -84,10 +86,10 @@ class CalibrationPage(pn.viewable.Viewer):
         parameter = pmui.RadioButtonGroup.from_param(shown.param.parameter, label="", size="small", margin=(14, 6))
         _show_if_several(parameter, shown)
         shown.param.watch(lambda _: _show_if_several(parameter, shown), "posterior")
-        what = pmui.Typography(pn.bind(_source, shown.fitting.param.posterior), margin=(18, 10))
+        what = words(pn.bind(_source, shown.fitting.param.posterior), margin=(18, 10))
         return pn.FlexBox(
             pmui.Select.from_param(shown.param.sensor, label="Sensor", width=230),
-            pn.Column(pn.bind(self._partners, shown.param.sensor, self.session.param.network), width=250),
+            self._partners(),
             pmui.Select.from_param(shown.param.other_id, label="Compare with", width=230),
             parameter,
             pmui.Switch.from_param(shown.param.logarithmic, label="log axis", margin=(18, 6)),
@@ -105,16 +107,27 @@ class CalibrationPage(pn.viewable.Viewer):
         disabled = self.shown.param.ready.rx.not_()
         return download("Download", "calibration.csv", content, margin=(12, 6), disabled=disabled)
 
-    def _partners(self, sensor: str | None, network: Network | None) -> pn.viewable.Viewable:
+    def _partners(self) -> pmui.Select:
         """Whom the sensor met; choosing one puts the two side by side."""
-        if sensor is None or network is None:
-            return pn.Spacer(height=0)
-        met = {"nobody": ""} | {f"{name} ({count})": name for name, count in self.session.partners(sensor).items()}
-        choose = pmui.Select(label="Side by side with", options=met, value="", width=240)
-        choose.param.watch(
-            lambda event: self.session.look_at(sensor, event.new) if event.new else setattr(self.session, "pair", None),
-            "value",
-        )
+        session, shown = self.session, self.shown
+        choose = pmui.Select(label="Side by side with", options={"nobody": ""}, value="", width=240)
+
+        def offer(*_: object) -> None:
+            met = session.partners(shown.sensor) if shown.sensor is not None and session.network is not None else {}
+            choose.param.update(
+                options={"nobody": ""} | {f"{name} ({count})": name for name, count in met.items()}, value=""
+            )
+
+        def chosen(event: Any) -> None:
+            if event.new:
+                session.look_at(shown.sensor, event.new)
+            elif session.pair is not None and shown.sensor in session.pair:
+                session.pair = None
+
+        offer()
+        choose.param.watch(chosen, "value")
+        shown.param.watch(offer, "sensor")
+        session.param.watch(offer, "network")
         return choose
 
     def _large(self) -> Any:
@@ -125,7 +138,8 @@ class CalibrationPage(pn.viewable.Viewer):
             if not ready or checked is None or checked.network is None:
                 return pmui.Alert(object=escape(self.tuning.failure or "There is nothing to show."), severity="info")
             log = logarithmic and parameter in POSITIVE
-            plot = BandFigure(stamped=checked.network.clock.origin is not None, log=log)
+            even = not log and parameter in POSITIVE
+            plot = BandFigure(stamped=checked.network.clock.origin is not None, log=log, even=even)
             self._redraw = lambda: self._draw(plot, shown.sensor, log)
             self._redraw()
             return plot.pane()
@@ -140,6 +154,19 @@ class CalibrationPage(pn.viewable.Viewer):
             return
         look = Look(shown.parameter, self.tuning.hops, self._truth(shown.parameter), shown.other, log)
         plot.show(drawn(network, sensor, shown.posterior, look))
+
+    def _comparison(self) -> pn.Column:
+        """Two runs sensor by sensor, while there is another run to compare with."""
+        box = pn.Column(**FILL)
+
+        def show(*_: object) -> None:
+            view = comparison(self.session.network, self.settled, self.shown.other, self.shown.message)
+            if view is not None or len(box):  # anything new on a page makes the browser lay out all of it
+                box.objects = [] if view is None else [view]
+
+        self.param.watch(show, "settled")
+        self.shown.param.watch(show, ["other", "message"])
+        return box
 
     def _today(self) -> pn.widgets.Tabulator:
         """Every sensor now; picking a row shows it."""
@@ -161,11 +188,9 @@ class CalibrationPage(pn.viewable.Viewer):
         return truth if truth is not None and (truth["parameter"] == parameter).any() else None
 
     def _multiples(self) -> pn.Column:
-        """Small plots of all sensors, a page at a time; they stay and change what they show."""
+        """Small plots of all sensors, a page at a time."""
         shown = self.shown
-        stamped = self.session.network.clock.origin is not None
-        plots = [BandFigure(stamped=stamped, small=True) for _ in range(PER_PAGE)]
-        cells = [pmui.Grid(plot.pane(), size={"xs": 12, "sm": 6, "lg": 3}) for plot in plots]
+        plots = pn.pane.HTML("", stylesheets=[STYLE], **FILL)
         order = pmui.Select.from_param(shown.param.order, label="Order", width=280)
         pages = pmui.Pagination.from_param(shown.param.page, count=1)
 
@@ -177,16 +202,13 @@ class CalibrationPage(pn.viewable.Viewer):
             pages.count = max(1, -(-len(rows) // PER_PAGE))
             sensors = rows["sensor"].iloc[shown.page * PER_PAGE : (shown.page + 1) * PER_PAGE].tolist()
             look = Look("gain", self.tuning.hops, self._truth("gain"), small=True)
-            for cell, plot, sensor in zip_longest(cells, plots, sensors):
-                cell.visible = sensor is not None
-                if sensor is not None:
-                    plot.show(drawn(network, sensor, posterior, look))
+            plots.object = small_bands(network.clock, (drawn(network, sensor, posterior, look) for sensor in sensors))
 
         self.param.watch(redraw, "settled")
         shown.param.watch(redraw, ["page", "order"])
         self.tuning.param.watch(redraw, "hops")
         redraw()
-        return pn.Column(order, pmui.Grid(*cells, container=True, spacing=1, **FILL), pages, **FILL)
+        return pn.Column(order, plots, pages, **FILL)
 
 
 def _show_if_several(widget: pmui.RadioButtonGroup, shown: Shown) -> None:

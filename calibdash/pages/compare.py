@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import panel as pn
 import panel_material_ui as pmui
 
 from calibdash.data.network import Network
@@ -39,11 +38,11 @@ def differences(network: Network, posterior: Posterior, other: Posterior) -> pd.
 
 
 def comparison(network: Network | None, posterior: Posterior | None, other: Posterior | None, message: str) -> Any:
-    """A table of the differences; nothing where there is nothing to compare."""
+    """A table of the differences; None where there is nothing to compare."""
     if message:
         return pmui.Alert(object=escape(message), severity="warning", sizing_mode="stretch_width")
     if network is None or posterior is None or other is None or network.colocations.empty:
-        return pn.Spacer(height=0)
+        return None
     rows = differences(network, posterior, other)
     frame = pd.DataFrame(
         {

@@ -10,7 +10,8 @@ import panel_material_ui as pmui
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from calibdash.pages.layout import titled
+from calibdash.pages.account import look_only
+from calibdash.pages.layout import as_fit, titled, words
 from calibdash.runs.snapshot import Snapshot
 from calibdash.state.fitting import Fitting
 from calibdash.state.tuning import SLIDERS, Tuning
@@ -31,17 +32,21 @@ FILL: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
 def controls(tuning: Tuning, fitting: Fitting) -> pn.Column:
     """Sliders with their explanations, choices of the full fit, its buttons and its progress."""
-    start = pmui.Button(label="Fit", icon="play_arrow", variant="contained", **FILL)
+    may = tuning.session.person.may_change
+    start = pmui.Button(label="Fit", icon="play_arrow", variant="contained", disabled=not may, **FILL)
     start.on_click(lambda _: fitting.start())
+    why = look_only(margin=(0, 10), visible=not may)
     stop = pmui.Button(label="Cancel", variant="outlined", **FILL)
     stop.on_click(lambda _: fitting.cancel())
     busy = fitting.param.busy
     start.visible, stop.visible = busy.rx.not_(), busy.rx()
     return pn.Column(
-        titled("Full fit", pn.Column(start, stop, progress(fitting), _about_learning(tuning), **FILL)),
-        titled("What you believe", pn.Column(*(_slider(tuning, name) for name in SLIDERS), **FILL)),
+        titled(
+            "Full fit", pn.Column(start, why, stop, progress(fitting), _about_learning(tuning), _need(fitting), **FILL)
+        ),
+        titled("What you believe", as_fit(*(_slider(tuning, name) for name in SLIDERS), width=200)),
         titled("What the fit assumes", _choices(tuning)),
-        titled("Multi-hop", pn.Column(*(_slider(tuning, name) for name in ("window_hours", "time_weight")), **FILL)),
+        titled("Multi-hop", as_fit(*(_slider(tuning, name) for name in ("window_hours", "time_weight")), width=200)),
         **FILL,
     )
 
@@ -56,15 +61,22 @@ def _choices(tuning: Tuning) -> pn.Column:
     return pn.Column(*(pmui.Select.from_param(tuning.param[key], label=text, **FILL) for key, text in labels.items()))
 
 
-def _about_learning(tuning: Tuning) -> pmui.Typography:
-    def words(learned: list[str]) -> str:
+def _about_learning(tuning: Tuning) -> pn.pane.HTML:
+    def about(learned: list[str]) -> str:
         if not learned:
             return "The fit takes every value below as it is set."
         if len(learned) == len(SLIDERS):
             return "The fit finds the values below from the data; the preview uses the sliders."
         return f"The fit finds {len(learned)} of the values below from the data and takes the others as they are set."
 
-    return pmui.Typography(pn.bind(words, tuning.param.learned), variant="caption", margin=(4, 10))
+    return words(pn.bind(about, tuning.param.learned), variant="caption", margin=(4, 10))
+
+
+def _need(fitting: Fitting) -> pn.pane.HTML:
+    """How much memory the full fit will want."""
+    tuning = fitting.tuning.param
+    told = pn.bind(lambda *_: fitting.need(), tuning.preview, tuning.learned, tuning.function, tuning.noise_model)
+    return words(told, variant="caption", margin=(0, 10, 4, 10))
 
 
 def _slider(tuning: Tuning, name: str) -> pn.Column:
@@ -75,7 +87,7 @@ def _slider(tuning: Tuning, name: str) -> pn.Column:
     )
     widget.param.watch(lambda event: setattr(tuning, name, event.new), "value_throttled")
     tuning.param.watch(lambda event: widget.param.update(value=event.new), name)
-    parts = [widget, pmui.Typography(tuning.param[name].doc, variant="caption", margin=(0, 10, 0, 10))]
+    parts = [widget, words(tuning.param[name].doc, variant="caption", margin=(0, 10, 0, 10))]
     if name in SLIDERS:
         parts.append(_found(tuning, name))
     return pn.Column(*parts, margin=(0, 0, 8, 0), **FILL)
@@ -104,7 +116,7 @@ def progress(fitting: Any) -> pn.Column:
     ``fitting`` has ``snapshot`` and ``message``. The parts stay and change in place, four times a second.
     """
     bar = pmui.LinearProgress(value=0, variant="determinate", **FILL)
-    told = pmui.Typography("", variant="caption")
+    told = pmui.Typography("", variant="caption")  # changes often: text of a pane would have the page laid out anew
     source = ColumnDataSource({"step": [], "quality": []})
     trace = figure(height=110, toolbar_location=None, sizing_mode="stretch_width", title="How well it fits so far")
     trace.line("step", "quality", source=source, line_width=2, color="#1e88e5")
@@ -119,7 +131,7 @@ def progress(fitting: Any) -> pn.Column:
         box.visible = snapshot is not None
         if snapshot is not None:
             bar.value = int(100 * snapshot.share)
-            told.object = words(snapshot)
+            told.object = standing(snapshot)
             source.data = {"step": list(range(len(snapshot.trace))), "quality": list(snapshot.trace)}
 
     fitting.param.watch(follow, ["snapshot", "message"])
@@ -127,7 +139,7 @@ def progress(fitting: Any) -> pn.Column:
     return pn.Column(box, alert, **FILL)
 
 
-def words(snapshot: Snapshot) -> str:
+def standing(snapshot: Snapshot) -> str:
     """Where a fit stands, for people."""
     if snapshot.status == "queued":
         return "Waiting for its turn…"

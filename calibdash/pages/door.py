@@ -9,6 +9,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from calibdash.pages.account import look_only
 from calibdash.pages.upload import UploadView
 from calibdash.state.session import Session
 from calibdash.state.shelf import Shelf
@@ -17,10 +18,11 @@ from calibdash.state.uploads import Uploads
 
 
 class Door:
-    """Uploads of one session. ``folders`` are those on offer besides the shelf's."""
+    """Uploads of one session, on its own person's shelf. ``folders`` are those on offer besides the shelf's."""
 
     def __init__(self, session: Session, shelf: Shelf, folders: dict[str, Path], schedule: Schedule) -> None:
         self._session, self._shelf, self._folders = session, shelf, folders
+        self.may_add = session.person.may_change
         self.uploads = Uploads(shelf, schedule)
         self.uploads.param.watch(lambda event: self._open(event.new), "added")
         self.dialog = pmui.Dialog(
@@ -38,6 +40,7 @@ class Door:
             label="Add data …", icon="upload_file", variant="outlined", sizing_mode="stretch_width", margin=(6, 10)
         )
         button.visible = self._session.param.folder.rx.is_not(None)
+        button.disabled = not self.may_add
         button.on_click(lambda _: self.open())
         return button
 
@@ -48,7 +51,7 @@ class Door:
 
     def view(self) -> pn.viewable.Viewable:
         """The way from files to a network, for the dialog or for a page that has nothing else to show."""
-        return UploadView(uploads=self.uploads).__panel__()
+        return UploadView(uploads=self.uploads).__panel__() if self.may_add else look_only()
 
     def close(self) -> None:
         """The session has ended."""

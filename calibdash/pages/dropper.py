@@ -40,3 +40,29 @@ class StreamDropper(pn.widgets.FileDropper):
         data = event.data
         if event.event_name == "upload_event":
             self.taking(str(data["name"]), int(data["chunk"]), int(data["total_chunks"]), bytes(data["data"]))
+
+
+class WholeDropper(pn.widgets.FileDropper):
+    """A FileDropper for one file at a time that takes no more than ``most_bytes``, whatever the browser was told."""
+
+    most_bytes = param.Integer(1_000_000, doc="Size of the largest file; what goes beyond is let go.")
+
+    _rename = {"most_bytes": None}  # noqa: RUF012 - as Panel spells it
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(chunk_size=PIECE_BYTES, max_files=1, **params)
+        self._taken = 0
+
+    def _process_event(self, event: Any) -> None:
+        data = event.data
+        if event.event_name == "upload_event":
+            if data["chunk"] == 1:
+                self._file_buffer.clear()
+                self._taken = 0
+            elif data["name"] not in self._file_buffer:
+                return  # the rest of a file that was let go
+            self._taken += len(data["data"])
+            if self._taken > self.most_bytes:
+                self._file_buffer.clear()
+                return
+        super()._process_event(event)

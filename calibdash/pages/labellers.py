@@ -10,12 +10,13 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
+from calibdash.pages.account import look_only
 from calibdash.pages.controls import progress
 from calibdash.pages.labellers_cards import cards_view
 from calibdash.pages.labellers_drawn import MATRIX_MOST, shortened, true_entries
 from calibdash.pages.labellers_figures import EntriesFigure, MatrixFigure, legend
 from calibdash.pages.labellers_tables import ItemList, downloads, expert_table, next_table
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import beside, titled, words
 from calibdash.state.label_run import LabelRun, read_confusions
 from calibdash.state.labelling import Labelling
 
@@ -57,21 +58,17 @@ class LabellersPage(pn.viewable.Viewer):
         return pmui.Alert(object=NO_LABELS, severity="info", **FILL) if labels is None else self._grid
 
     @cached_property
-    def _grid(self) -> pmui.Grid:
+    def _grid(self) -> pn.Column:
         """Made once: other labels change what the parts show."""
-        return pmui.Grid(
-            pmui.Grid(_controls(self.labelling), size={"xs": 12, "lg": 4, "xl": 3}),
-            pmui.Grid(self._results.view(), size={"xs": 12, "lg": 8, "xl": 9}),
-            container=True,
-            spacing=3,
-            **FILL,
-        )
+        return beside(_controls(self.labelling), self._results.view(), least=350)
 
 
 def _controls(labelling: Labelling) -> pn.Column:
     """Experts, the form of the fit, its button and its progress."""
-    start = pmui.Button(label="Fit", icon="play_arrow", variant="contained", **FILL)
+    may = labelling.session.person.may_change
+    start = pmui.Button(label="Fit", icon="play_arrow", variant="contained", disabled=not may, **FILL)
     start.on_click(lambda _: labelling.start())
+    why = look_only(margin=(0, 10), visible=not may)
     stop = pmui.Button(label="Cancel", variant="outlined", **FILL)
     stop.on_click(lambda _: labelling.cancel())
     busy = labelling.param.busy
@@ -90,7 +87,7 @@ def _controls(labelling: Labelling) -> pn.Column:
 
     experts = pn.Column(pn.bind(table_of, labelling.param.labels), **FILL)
     return pn.Column(
-        titled("Fit", pn.Column(start, stop, progress(labelling), **FILL)),
+        titled("Fit", pn.Column(start, why, stop, progress(labelling), **FILL)),
         titled("Who is an expert", pn.Column(_caption(ABOUT_EXPERTS), warned, experts, **FILL)),
         titled(
             "How",
@@ -120,7 +117,7 @@ class Results:
         self.matrix, self.entries = MatrixFigure(), EntriesFigure()
         self.items = ItemList(labelling)
         self._moment = pmui.DiscreteSlider(label="When", options={"": 0}, value=0, margin=(4, 24), **FILL)
-        self._whose = pmui.Typography("", variant="h6", margin=(20, 0, 6, 0))
+        self._whose = words("", variant="h6", margin=(20, 0, 6, 0))
         self._about = _caption("")
         self._legend = pn.pane.HTML("", **FILL)
         parts = pn.Column(self._about, self._legend, self.entries.pane(), **FILL)
@@ -162,8 +159,8 @@ class Results:
         self._whose.object = f"What {escape(shortened(history.labeller, 60))} calls what, in %"
         self._moment.visible = self._over_time.visible = history.moving
         if history.moving:
-            words = dict.fromkeys(history.words)
-            unique = len(words) == len(history.words)
+            distinct = dict.fromkeys(history.words)
+            unique = len(distinct) == len(history.words)
             names = [word if unique else f"{word} ({number + 1})" for number, word in enumerate(history.words)]
             self._moment.param.update(
                 options={name: number for number, name in enumerate(names)}, value=labelling.moment
@@ -215,7 +212,7 @@ def _summary(run: LabelRun | None) -> pn.viewable.Viewable:
     if run is None:
         return pn.Spacer(height=0)
     notes = [pmui.Alert(object=escape(note), severity="info", **FILL) for note in run.posterior.record.notes]
-    return pn.Column(pmui.Typography(escape(summary(run)), margin=(6, 0)), *notes, **FILL)
+    return pn.Column(words(escape(summary(run)), margin=(6, 0)), *notes, **FILL)
 
 
 def summary(run: LabelRun) -> str:
@@ -232,13 +229,13 @@ def summary(run: LabelRun) -> str:
 
 
 def _agree(alpha: float) -> str:
-    words = ((0.8, "well"), (0.6, "fairly well"), (0.4, "moderately"), (0.2, "little"))
-    return next((word for least, word in words if alpha >= least), "hardly at all")
+    levels = ((0.8, "well"), (0.6, "fairly well"), (0.4, "moderately"), (0.2, "little"))
+    return next((word for least, word in levels if alpha >= least), "hardly at all")
 
 
 def _experts(count: int) -> str:
     return "one expert" if count == 1 else f"{count:,} experts"
 
 
-def _caption(text: str) -> pmui.Typography:
-    return pmui.Typography(text, variant="caption", margin=(0, 0, 6, 0))
+def _caption(text: str) -> pn.pane.HTML:
+    return words(text, variant="caption", margin=(0, 0, 6, 0))

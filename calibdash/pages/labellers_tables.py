@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 
 from calibdash.data.labels import LabelSet
 from calibdash.pages.labellers_drawn import short_names, shortened
-from calibdash.pages.layout import download
+from calibdash.pages.layout import download, words
 from calibdash.pages.tables import table
 from calibdash.state.label_run import LabelRun
 from calibdash.state.labelling import Labelling
@@ -43,7 +43,13 @@ CLICKED = f"""
 .tabulator-header .tabulator-col .tabulator-col-content {{ padding: 4px 4px; }}
 .tabulator-header .tabulator-col .tabulator-col-title {{ font-size: 12px; padding-right: 0; }}
 """
-SMALL = ".tabulator .tabulator-cell, .tabulator .tabulator-col-title { font-size: 14px; overflow-wrap: anywhere; }"
+SMALL = """
+.tabulator .tabulator-cell, .tabulator .tabulator-col-title { font-size: 14px; overflow-wrap: anywhere; }
+@media (max-width: 960px) {
+  .tabulator .tabulator-cell, .tabulator .tabulator-col-title { font-size: 12px; }
+  .tabulator .tabulator-row .tabulator-cell, .tabulator .tabulator-col .tabulator-col-content { padding: 4px; }
+}
+"""
 PICKED = ".tabulator-row { cursor: pointer; }"
 
 
@@ -151,12 +157,12 @@ def item_words(run: LabelRun, item: str) -> str:
         for row in np.flatnonzero(data.fixed_item == number)
     ]
     said += [(data.labellers[data.labeller[row]], data.label[row]) for row in np.flatnonzero(data.item == number)]
-    words = "; ".join(f"{name} said {data.classes[label]}" for name, label in said[:SAID_MOST])
+    told = "; ".join(f"{name} said {data.classes[label]}" for name, label in said[:SAID_MOST])
     more = f"; and {len(said) - SAID_MOST} more" if len(said) > SAID_MOST else ""
     chances = run.probability[number]
     likely = [place for place in np.argsort(-chances, kind="stable") if chances[place] >= 0.005]
     shares = ", ".join(f"{classes[place]} {100 * chances[place]:.0f} %" for place in likely)
-    return f"{item}: {words}{more}. It is {shares}."
+    return f"{item}: {told}{more}. It is {shares}."
 
 
 class ItemList:
@@ -166,18 +172,18 @@ class ItemList:
         self._labelling = labelling
         self.disputed = pmui.Switch(label="only where labellers disagree", value=False, size="small", margin=(14, 6))
         self.kind = pmui.Select(label="Class", options={"all classes": ""}, value="", width=220, size="small")
-        self.count = pmui.Typography("", variant="body2", margin=(16, 6))
+        self.count = words("", variant="body2", margin=(16, 6))
         wide = {"type": "textarea"}  # wraps; never reads markup
         self.view = table(
             pd.DataFrame({name: pd.Series(dtype=object) for name in ITEM_COLUMNS}),
             page_size=12,
             pagination="remote",
             formatters={SURE: BAR, LESS: BAR, "Item": wide, "Most likely": wide, "Or else": wide, "Labels": wide},
-            widths={SURE: 70, LESS: 70, "Labels": 90},
+            widths={SURE: 62, LESS: 62, "Labels": 84},
             sortable=False,
             stylesheets=[SMALL, PICKED],
         )
-        self.picked = pmui.Typography(CLICK_ITEM, variant="body2", margin=(6, 0))
+        self.picked = words(CLICK_ITEM, variant="body2", margin=(6, 0))
         self.view.on_click(lambda event: self.pick(event.row))
         labelling.param.watch(self._another, "run")
         self.disputed.param.watch(self.show, "value")

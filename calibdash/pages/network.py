@@ -13,10 +13,10 @@ import param
 
 from calibdash.data.folder import Checked
 from calibdash.data.network import Network
-from calibdash.pages.layout import side_by_side, titled
+from calibdash.pages.layout import later, side_by_side, titled, words
 from calibdash.pages.network_figures import GraphFigure, MapFigure, RasterFigure, pane
 from calibdash.pages.pair import PairView
-from calibdash.pages.tables import cards, labeller_table, problem_table, sensor_table
+from calibdash.pages.tables import CARDS_STYLE, cards, labeller_table, problem_table, sensor_table
 from calibdash.state.session import Session
 
 LEGEND = "Orange is a reference, blue a static sensor, green a mobile one; a line joins two that met."
@@ -34,7 +34,7 @@ class NetworkPage(pn.viewable.Viewer):
         checked = self.session.checked
         if checked is None:
             if self.session.folder is None and self.door is not None:
-                return titled("Add your data to begin", self.door.view())
+                return titled("Add your data to begin" if self.door.may_add else "No network yet", self.door.view())
             return pn.Column(pmui.Alert(object=escape(self.session.failure), severity="error"))
         return pn.Column(*self._sections(checked), sizing_mode="stretch_width")
 
@@ -42,7 +42,8 @@ class NetworkPage(pn.viewable.Viewer):
         sections: list[pn.viewable.Viewable] = []
         if checked.problems:
             sections.append(titled("What we noticed", problem_table(checked.problems)))
-        sections.append(pn.Column(pn.bind(cards, checked, self.session.param.network)))
+        shown = pn.bind(cards, checked, self.session.param.network)
+        sections.append(pn.pane.HTML(shown, stylesheets=[CARDS_STYLE], margin=(8, 0), sizing_mode="stretch_width"))
         if checked.network is not None:
             sections += NetworkViews(self.session, self.shown).sections()
         if checked.labels is not None:
@@ -75,8 +76,8 @@ class NetworkViews:
             self._actions(),
             side_by_side(*views),
             PairView(session=self.session, shown=self.shown).__panel__(),
-            titled("Visits over time", pane(self.raster.figure)),
-            titled("Sensors", sensor_table(self.session)),
+            titled("Visits over time", later(lambda: pane(self.raster.figure))),
+            titled("Sensors", later(lambda: sensor_table(self.session))),
         ]
 
     def _actions(self) -> pn.viewable.Viewable:
@@ -86,7 +87,7 @@ class NetworkViews:
         clear = pmui.Button(label="Clear selection", variant="text")
         clear.disabled = self.session.param.selected.rx.len() == 0
         clear.on_click(lambda _: self.session.select([]))
-        told = pmui.Typography(pn.bind(_told, self.session.param.selected, self.session.param.network))
+        told = words(pn.bind(_told, self.session.param.selected, self.session.param.network))
         return pn.Column(pn.Row(mark, clear), told, margin=(12, 0, 0, 0), sizing_mode="stretch_width")
 
     def _picked(self, places: list[int]) -> None:
@@ -101,6 +102,7 @@ class NetworkViews:
         self.graph.show(network, self.session.best_path(self.session.selected))
         if self.map is not None:
             self.map.show(network)
+        self.raster.show(network)
         self._select()
 
     def _select(self, *_: object) -> None:
@@ -110,8 +112,8 @@ class NetworkViews:
         places = [place for place, name in enumerate(network.sensors["sensor"]) if name in set(selected)]
         for marks in [self.graph.marks, *([self.map.marks] if self.map is not None else [])]:
             marks.select(places)
-        self.graph.show_path(network, self.session.best_path(selected))
-        self.raster.show(network, selected)
+        self.graph.show_path(self.session.best_path(selected))
+        self.raster.select(selected)
 
     def _standing(self, shown: MapFigure) -> pn.Column:
         """The map; streets behind it only when somebody asks for them, since they come over the internet."""
@@ -151,6 +153,6 @@ def period_slider(session: Session) -> pn.viewable.Viewable:
         widget.param.watch(moved, "value_throttled")
         widget.sizing_mode = "stretch_width"
         title = "Hours" if clock.origin is None else "Period"
-        return pn.Column(pmui.Typography(title, variant="body2", margin=(12, 10, 0, 10)), widget)
+        return pn.Column(words(title, variant="body2", margin=(12, 10, 0, 10)), widget)
 
     return pn.Column(pn.bind(slider, session.param.checked), sizing_mode="stretch_width")

@@ -15,6 +15,8 @@ from calibdash.data.network import Network
 from calibdash.pages.plots import (
     COLOURS,
     EDGE_COLUMNS,
+    EDGE_LOOKS,
+    edge_looks,
     graph_edges,
     map_axes,
     mercator,
@@ -57,9 +59,14 @@ class Marks:
 
     def show(self, rows: pd.DataFrame, x: Any, y: Any) -> None:
         """Put the sensors of ``rows`` at these places.   x, y [S]"""
-        columns = {name: rows[name].to_numpy() for name in DETAILS}
         ring = np.where(rows["role"] == "reference", RING, 0.0)
-        self.source.data = {**columns, "x": x, "y": y, "colour": rows["role"].map(COLOURS).to_numpy(), "ring": ring}
+        self.source.data = {
+            **columns(rows[list(DETAILS)]),
+            "x": x,
+            "y": y,
+            "colour": rows["role"].map(COLOURS).to_numpy(),
+            "ring": ring,
+        }
 
     def select(self, places: list[int]) -> None:
         """Show these as picked."""
@@ -78,7 +85,9 @@ class GraphFigure:
         self.figure.axis.visible = False
         self.figure.grid.visible = False
         self.figure.outline_line_color = None
-        self.edges = ColumnDataSource(graph_columns(pd.DataFrame()))
+        self._rows = pd.DataFrame(columns=EDGE_COLUMNS)
+        self._path: tuple[str, ...] = ()
+        self.edges = ColumnDataSource({name: [] for name in (*EDGE_COLUMNS, *EDGE_LOOKS)})
         lines = self.figure.segment(
             *("x0", "y0", "x1", "y1"),
             source=self.edges,
@@ -98,14 +107,19 @@ class GraphFigure:
 
     def show(self, network: Network, path: Sequence[str]) -> None:
         """Draw a network; ``path`` stands out."""
-        self.show_path(network, path)
+        self._rows, self._path = graph_edges(network, self.places), tuple(path)
+        self.edges.selected.indices = []
+        self.edges.data = columns(self._rows) | columns(edge_looks(self._rows, path))
         x, y = zip(*(self.places[sensor] for sensor in network.sensors["sensor"]), strict=True)
         self.marks.show(sensor_rows(network), np.array(x), np.array(y))
 
-    def show_path(self, network: Network, path: Sequence[str]) -> None:
+    def show_path(self, path: Sequence[str]) -> None:
         """Let another path stand out."""
-        self.edges.selected.indices = []
-        self.edges.data = graph_columns(graph_edges(network, self.places, path))
+        if self.edges.selected.indices:
+            self.edges.selected.indices = []
+        if tuple(path) != self._path:
+            self._path = tuple(path)
+            self.edges.data.update(columns(edge_looks(self._rows, path)))
 
 
 class MapFigure:
@@ -149,7 +163,7 @@ class RasterFigure:
             self.figure.yaxis.major_label_overrides = {row: sensor for sensor, row in rows.items()}
         else:
             self.figure.yaxis.visible = False
-        self.source = ColumnDataSource({name: [] for name in ("time", "row", "sensor", "met", "colour", "strength")})
+        self.source = ColumnDataSource({name: [] for name in ("time", "row", "sensor", "met", "colour")})
         marks = self.figure.scatter(
             "time",
             "row",
@@ -158,26 +172,35 @@ class RasterFigure:
             size=5,
             color="colour",
             line_color=None,
-            alpha="strength",
-            nonselection_alpha="strength",
+            alpha=0.8,
+            nonselection_alpha=0.12,
         )
         self.figure.add_tools(hover(("sensor", "met"), marks))
 
+        self._following = False
+
         def tapped(_attr: str, _old: object, new: list[int]) -> None:
-            if new:
+            if not self._following:
                 picked(sorted({str(self.source.data["sensor"][place]) for place in new}))
 
         self.source.selected.on_change("indices", tapped)
 
-    def show(self, network: Network, selected: Sequence[str]) -> None:
-        """Draw the visits, those of picked sensors strong."""
-        marks = visits_raster(network, selected)
+    def show(self, network: Network) -> None:
+        """Draw the visits."""
+        marks = visits_raster(network)
         times = marks["time"]
         if isinstance(times.dtype, pd.DatetimeTZDtype):
             times = pd.Series(plain(pd.DatetimeIndex(times)))
-        names = ("row", "sensor", "met", "colour", "strength")
-        self.source.selected.indices = []
+        names = ("row", "sensor", "met", "colour")
         self.source.data = {"time": times.to_numpy(), **{name: marks[name].to_numpy() for name in names}}
+
+    def select(self, sensors: Sequence[str]) -> None:
+        """Let the visits of these stand out."""
+        places = np.flatnonzero(np.isin(self.source.data["sensor"], list(sensors))).tolist()
+        self._following = True
+        if self.source.selected.indices != places:
+            self.source.selected.indices = places
+        self._following = False
 
 
 def canvas(height: int, **options: Any) -> figure:
@@ -196,15 +219,15 @@ def canvas(height: int, **options: Any) -> figure:
     return plot
 
 
-def hover(columns: Sequence[str], renderer: Any) -> HoverTool:
+def hover(names: Sequence[str], renderer: Any) -> HoverTool:
     """Details of what is under the pointer; names are text, never markup."""
-    tips = [(TITLES.get(name, name.capitalize()), f"@{name}") for name in columns]
+    tips = [(TITLES.get(name, name.capitalize()), f"@{name}") for name in names]
     return HoverTool(tooltips=tips, renderers=[renderer])
 
 
-def graph_columns(edges: pd.DataFrame) -> dict[str, Any]:
-    """Columns of a table of edges; none yet where it is empty."""
-    return {name: edges[name].to_numpy() if name in edges else [] for name in EDGE_COLUMNS}
+def columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """A table as Bokeh takes it."""
+    return {str(name): frame[name].to_numpy() for name in frame}
 
 
 def pane(plot: figure) -> pn.pane.Bokeh:

@@ -15,7 +15,7 @@ from bokeh.plotting import figure
 from calibdash.data.network import Network
 from calibdash.models.posterior import Posterior
 from calibdash.models.translate import translate
-from calibdash.pages.layout import side_by_side
+from calibdash.pages.layout import side_by_side, words
 from calibdash.pages.plots import plain
 from calibdash.state.session import Session
 from calibdash.state.shown import Shown
@@ -133,8 +133,8 @@ class PairView(pn.viewable.Viewer):
         close = pmui.Button(label="Close", variant="text", icon="close")
         close.on_click(lambda _: setattr(self.session, "pair", None))
         return pn.Column(
-            pn.Row(pmui.Typography(escape(f"{a} and {b} side by side"), variant="h6", margin=(20, 0, 6, 0)), close),
-            pmui.Typography(
+            pn.Row(words(escape(f"{a} and {b} side by side"), variant="h6", margin=(20, 0, 6, 0)), close),
+            words(
                 "Dots are their readings at the same place and time; lines with bands are what their calibrations "
                 "expect in each period; dotted: both read the same.",
                 variant="body2",

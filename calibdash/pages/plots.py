@@ -19,10 +19,8 @@ EDGES = {
     "two static": "#64b5f6",
     "two mobile": "#81c784",
 }
-EDGE_COLUMNS = [
-    *("x0", "y0", "x1", "y1", "one", "other", "kind", "colocations", "last"),
-    *("width", "colour", "strength"),
-]
+EDGE_COLUMNS = ["x0", "y0", "x1", "y1", "one", "other", "kind", "colocations", "last"]
+EDGE_LOOKS = ["width", "colour", "strength"]
 RASTER_COLUMNS = 400
 EARTH_METRES = 6_378_137.0
 
@@ -50,22 +48,25 @@ def _moment(time: object) -> str:
     return f"{time:%-d %b %Y %H:%M}" if isinstance(time, pd.Timestamp) else f"hour {time:.0f}"
 
 
-def graph_edges(network: Network, places: dict[str, tuple[float, float]], path: Sequence[str]) -> pd.DataFrame:
-    """Who met whom: the wider, the oftener, coloured by who they are; the picked sensor's path stands out.
-
-    ``x0, y0, x1, y1, one, other, kind, colocations, last, width, colour, strength``, a row a pair
-    """
+def graph_edges(network: Network, places: dict[str, tuple[float, float]]) -> pd.DataFrame:
+    """Who met whom: ``x0, y0, x1, y1, one, other, kind, colocations, last``, a row a pair"""
     graph = meetings(network.colocations, network.sensors)
-    along = {frozenset(step) for step in pairwise(path)}
     roles = dict(zip(network.sensors["sensor"], role(network.sensors), strict=True))
-    rows = []
-    for a, b, edge in graph.edges(data=True):
-        kind, chosen = edge_kind(roles[a], roles[b]), frozenset((a, b)) in along
-        count, colour = edge["colocations"], PATH if chosen else EDGES[kind]
-        width = (0.6 + 1.1 * np.log10(count)) * (1.6 if chosen else 1.0)
-        ends = (*places[a], *places[b])
-        rows.append((*ends, a, b, kind, count, _moment(edge["last"]), width, colour, 0.95 if chosen else 0.6))
+    rows = [
+        (*places[a], *places[b], a, b, edge_kind(roles[a], roles[b]), edge["colocations"], _moment(edge["last"]))
+        for a, b, edge in graph.edges(data=True)
+    ]
     return pd.DataFrame(rows, columns=EDGE_COLUMNS)
+
+
+def edge_looks(edges: pd.DataFrame, path: Sequence[str]) -> pd.DataFrame:
+    """The wider, the oftener they met, coloured by who they are; a path stands out.   → width, colour, strength"""
+    along = {frozenset(step) for step in pairwise(path)}
+    chosen = np.array([frozenset(pair) in along for pair in zip(edges["one"], edges["other"], strict=True)], dtype=bool)
+    width = 0.6 + 1.1 * np.log10(edges["colocations"].to_numpy(dtype=float))
+    colour = np.where(chosen, PATH, edges["kind"].map(EDGES).to_numpy(dtype=object))
+    looks = (width * np.where(chosen, 1.6, 1.0), colour, np.where(chosen, 0.95, 0.6))
+    return pd.DataFrame(dict(zip(EDGE_LOOKS, looks, strict=True)))
 
 
 def edge_kind(one: str, other: str) -> str:
@@ -103,10 +104,10 @@ def raster_rows(network: Network) -> dict[str, int]:
     return {sensor: row for row, sensor in enumerate(order)}
 
 
-def visits_raster(network: Network, selected: Sequence[str]) -> pd.DataFrame:
+def visits_raster(network: Network) -> pd.DataFrame:
     """Who met somebody when: a row a sensor, a mark a colocation in the colour of the sensor that was met.
 
-    ``time, row, sensor, met, role, colour, strength``, a row a mark
+    ``time, row, sensor, met, role, colour``, a row a mark
     """
     roles = dict(zip(network.sensors["sensor"], role(network.sensors), strict=True))
     frame = network.colocations
@@ -120,7 +121,6 @@ def visits_raster(network: Network, selected: Sequence[str]) -> pd.DataFrame:
     marks["pixel"] = np.floor(hours / max(np.ptp(hours), 1.0) * RASTER_COLUMNS) if len(hours) else hours
     marks = marks.drop_duplicates(["row", "pixel", "role"], ignore_index=True)  # one mark where they would overlap
     marks["colour"] = marks["role"].map(COLOURS)
-    marks["strength"] = np.where(marks["sensor"].isin(selected) | (not selected), 0.8, 0.12)
     return marks.drop(columns="pixel")
 
 

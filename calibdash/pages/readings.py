@@ -13,13 +13,15 @@ from bokeh.plotting import figure
 
 from calibdash.data.problems import DataError
 from calibdash.errors import CalibdashError
-from calibdash.pages.layout import csv_bytes, download
+from calibdash.pages.account import look_only
+from calibdash.pages.dropper import WholeDropper
+from calibdash.pages.layout import csv_bytes, download, words
 from calibdash.pages.plots import plain
 from calibdash.pages.tables import problem_table
 from calibdash.state.readings import Calibrated, calibrate_content
 from calibdash.state.shown import Shown
 
-LARGEST = "300MB"
+LARGEST, LARGEST_BYTES = "300MB", 300_000_000
 MOST_POINTS = 3000
 FILL: dict[str, Any] = {"sizing_mode": "stretch_width"}
 
@@ -59,12 +61,16 @@ class ReadingsView(pn.viewable.Viewer):
         if posterior is None:
             return
         try:
-            self.param.update(result=calibrate_content(name, content, posterior), trouble=None)
+            self.param.update(
+                result=calibrate_content(name, content, posterior, self.shown.session.person), trouble=None
+            )
         except CalibdashError as problem:
             self.param.update(result=None, trouble=problem)
 
     def __panel__(self) -> pn.viewable.Viewable:
-        drop = pn.widgets.FileDropper(max_file_size=LARGEST, max_files=1, height=90, **FILL)
+        if not self.shown.session.person.may_change:
+            return look_only()
+        drop = WholeDropper(max_file_size=LARGEST, most_bytes=LARGEST_BYTES, height=90, **FILL)
 
         def dropped(event: param.parameterized.Event) -> None:
             for name, content in dict(event.new or {}).items():
@@ -72,7 +78,7 @@ class ReadingsView(pn.viewable.Viewer):
                 drop.value = {}
 
         drop.param.watch(dropped, "value")
-        about = pmui.Typography(
+        about = words(
             "Drop a file of raw readings here (time, sensor, value, or an export of AirQo, OpenAQ, PurpleAir, …). "
             "It is calibrated with what is on show above.",
             variant="body2",
@@ -93,7 +99,7 @@ class ReadingsView(pn.viewable.Viewer):
         load = download("Download", "calibrated.csv", lambda: csv_bytes(result.table))
         plot = pn.bind(lambda sensor: pn.pane.Bokeh(calibrated_plot(result, sensor), **FILL), choose.param.value)
         return pn.Column(
-            pmui.Typography(f"{len(result.table):,} readings are calibrated.{left_out}"),
+            words(f"{len(result.table):,} readings are calibrated.{left_out}"),
             pn.Row(choose, load),
             pn.Column(plot, **FILL),
             **FILL,

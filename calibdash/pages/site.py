@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +15,18 @@ import panel_material_ui as pmui
 
 from calibdash.errors import CalibdashError
 from calibdash.models.settings import Settings
+from calibdash.pages.account import account, failure, refusal, sharing
 from calibdash.pages.calibration import CalibrationPage
 from calibdash.pages.door import Door
+from calibdash.pages.ended import free_at_end
 from calibdash.pages.labellers import LabellersPage
+from calibdash.pages.light import Page, Tabs
 from calibdash.pages.network import NetworkPage, period_slider
 from calibdash.pages.report import ReportPage
 from calibdash.pages.runs import RunsPage
 from calibdash.pages.visits import VisitsPage
+from calibdash.runs.access import EVERYBODY, ROLES, AnyQueue, Person, PersonalQueue
+from calibdash.runs.apart import ApartQueue
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.run import Run
 from calibdash.runs.store import RunStore
@@ -37,6 +43,7 @@ FOLDERS_VARIABLE = "CALIBDASH_FOLDERS"
 DATA_VARIABLE = "CALIBDASH_DATA"
 SCHEDULER_VARIABLE = "CALIBDASH_SCHEDULER"
 
+log = logging.getLogger(__name__)
 Waiting = TypeVar("Waiting", bound=Awaited)
 
 pn.extension("tabulator", "filedropper", notifications=True)
@@ -47,7 +54,7 @@ class Desk:
     """What one session works with; ``turn`` opens a page by its name."""
 
     session: Session
-    queue: JobQueue
+    queue: AnyQueue
     turn: Callable[[str], None]
     door: Door | None = None
 
@@ -115,25 +122,43 @@ PAGES: tuple[tuple[str, Callable[[Desk], pn.viewable.Viewable]], ...] = (
     (
         "Runs",
         lambda desk: RunsPage(
-            queue=desk.queue, open_run=desk.open_run, use_settings=desk.use_settings, user=desk.session.user
+            queue=desk.queue, open_run=desk.open_run, use_settings=desk.use_settings, person=desk.session.person
         ).__panel__(),
     ),
 )
 
 
-def build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None = None) -> pmui.Page:
-    """The page of one session; a view is built when it is first opened. With a shelf, users can add networks."""
-    session = Session(shelf.offered(folders) if shelf else folders, user=pn.state.user or "")
+def build(
+    folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None = None, person: Person = EVERYBODY
+) -> pmui.Page:
+    """The page of one person's session; a view is built when it is first opened. With a shelf, they can add networks.
+
+    From here on there is only what this person may see of queue and shelf. What goes wrong is told to the log: Panel
+    would show the traceback to whoever asked.
+    """
+    try:
+        return _build(folders, queue, shelf, person)
+    except Exception:  # one of the three doors where everything is caught
+        log.exception("A page could not be made.")
+        return failure()
+
+
+def _build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None, person: Person) -> pmui.Page:
+    context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None
+    logout_url = getattr(context, "logout_url", None)
+    if person.role() not in ROLES:
+        return refusal(person, logout_url)
+    shelf = shelf.of(person) if shelf else None
+    session = Session(shelf.offered(folders) if shelf else folders, person=person)
+    personal = PersonalQueue(queue, person, shelf.may_read if shelf else lambda _: True)
     door = Door(session, shelf, folders, _scheduler(pn.state.curdoc)) if shelf else None
     if door and pn.state.curdoc is not None:
         pn.state.on_session_destroyed(lambda _: door.close())
-    desk = Desk(session, queue, lambda title: setattr(tabs, "active", titles.index(title)), door)
+    desk = Desk(session, personal, lambda title: setattr(tabs, "active", titles.index(title)), door)
     titles = [title for title, _ in PAGES]
     select = pmui.Select.from_param(desk.session.param.folder, label="Network", sizing_mode="stretch_width")
     places = [pn.Column(sizing_mode="stretch_width") for _ in PAGES]
-    tabs = pmui.Tabs(
-        *((title, place) for (title, _), place in zip(PAGES, places, strict=True)), sizing_mode="stretch_width"
-    )
+    tabs = Tabs(*((title, place) for (title, _), place in zip(PAGES, places, strict=True)), sizing_mode="stretch_width")
 
     def open_page(number: int) -> None:
         if not len(places[number]):
@@ -141,9 +166,10 @@ def build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None = None)
 
     tabs.param.watch(lambda event: open_page(event.new), "active")
     open_page(0)
-    sidebar = [select, *([door.button()] if door else []), period_slider(desk.session)]
+    adding = [sharing(session, shelf), door.button()] if shelf and door else []
+    sidebar = [select, *adding, period_slider(desk.session), *account(person, logout_url)]
     main = [tabs, *([door.dialog] if door else [])]
-    return pmui.Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280)
+    return free_at_end(Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280))
 
 
 def _scheduler(document: Any) -> Callable[[Callable[[], None]], None]:
@@ -164,10 +190,13 @@ def queue_in(folder: Path, scheduler: str = "", workers: int = 2) -> JobQueue:
     """The one queue of this server, its runs in ``folder/runs``; with a scheduler they run on that Dask cluster."""
     store = RunStore(folder / "runs")
     if not scheduler:
-        return JobQueue(store, workers)
-    from calibdash.runs.cluster import DaskQueue
+        queue: JobQueue = ApartQueue(store, workers)
+    else:
+        from calibdash.runs.cluster import DaskQueue
 
-    return DaskQueue(store, scheduler, workers)
+        queue = DaskQueue(store, scheduler, workers)
+    queue.resume()
+    return queue
 
 
 def folders_from_environment() -> dict[str, Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pandas as pd
 import panel as pn
-import panel_material_ui as pmui
 
 from calibdash.data.folder import Checked
 from calibdash.data.labels import LabelSet
@@ -31,8 +31,16 @@ CARDS = {
 }
 
 
-def cards(checked: Checked, network: Network | None) -> pn.FlexBox:
-    """One card a figure of the network as it is chosen; the period of the data as the last."""
+CARDS_STYLE = """
+:host { color: var(--mui-palette-text-primary, inherit); font-size: 0.875rem; }
+.cards { display: flex; flex-wrap: wrap; gap: 12px; }
+.card { padding: 8px 16px 10px; border-radius: 6px; border: 1px solid var(--mui-palette-divider, #0002); }
+.card b { display: block; font-size: 1.5rem; font-weight: 400; line-height: 1.33; }
+"""
+
+
+def cards(checked: Checked, network: Network | None) -> str:
+    """Markup: one card a figure of the network as it is chosen; the period of the data as the last."""
     empty = network is None or network.colocations.empty
     figures = summarise(replace(checked, network=None if empty else network))
     shown = [(CARDS[key], f"{value:,}") for key, value in figures.items() if key in CARDS and isinstance(value, int)]
@@ -40,22 +48,14 @@ def cards(checked: Checked, network: Network | None) -> pn.FlexBox:
         shown.append(("Period", f"{_day(figures['first'])} to {_day(figures['last'])}"))
     elif checked.network is not None:
         shown.append(("Colocations in this period", "0"))
-    return pn.FlexBox(*(_card(title, value) for title, value in shown), gap="12px", margin=(8, 0))
+    markup = "".join(f'<div class="card"><b>{escape(value)}</b>{escape(title)}</div>' for title, value in shown)
+    return f'<div class="cards">{markup}</div>'
 
 
 def _day(moment: object) -> str:
     """A day as people write it; hours stay hours."""
     stamp = pd.to_datetime(str(moment), errors="coerce") if "-" in str(moment)[1:] else pd.NaT
     return f"{float(str(moment)):.0f} h" if pd.isna(stamp) else f"{stamp:%-d %b %Y}"
-
-
-def _card(title: str, value: str) -> pmui.Paper:
-    return pmui.Paper(
-        pmui.Typography(value, variant="h5", margin=(8, 16, 0, 16)),
-        pmui.Typography(title, variant="body2", margin=(0, 16, 10, 16)),
-        elevation=1,
-        margin=0,
-    )
 
 
 def problem_table(problems: tuple[Problem, ...]) -> pn.widgets.Tabulator:
@@ -116,6 +116,13 @@ def labeller_table(labels: LabelSet) -> pn.widgets.Tabulator:
 
 def table(frame: pd.DataFrame, **options: Any) -> pn.widgets.Tabulator:
     """A plain table that fills its place."""
+    whole_titles = {"columnDefaults": {"headerWordWrap": True}}
     return pn.widgets.Tabulator(
-        frame, show_index=False, disabled=True, layout="fit_columns", sizing_mode="stretch_width", **options
+        frame,
+        show_index=False,
+        disabled=True,
+        layout="fit_columns",
+        sizing_mode="stretch_width",
+        configuration=whole_titles,
+        **options,
     )

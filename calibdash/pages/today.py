@@ -70,14 +70,16 @@ def today_frame(rows: pd.DataFrame | None) -> pd.DataFrame:
 
 def today_table(frame: pd.DataFrame) -> pn.widgets.Tabulator:
     """A table of it."""
-    shares = {"Sensor": 8, "Name": 14, "Gain now": 9, "95 %": 11, "30 days": 9, "Last visit": 10}
-    widths = {name: f"{share}%" for name, share in {**shares, "Calibration comes": 22, "Status": 17}.items()}
+    shares = {"Sensor": 10, "Name": 13, "Gain now": 8, "95 %": 13, "30 days": 8, "Last visit": 13}
+    widths = {name: f"{share}%" for name, share in {**shares, "Calibration comes": 18, "Status": 17}.items()}
     wrapped = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
     return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
 
 
 def _ago(days: float) -> str:
-    return "never" if days != days else "today" if days < 1 else f"{days:.0f} days ago"
+    if days != days:
+        return "never"
+    return "today" if days < 1 else "yesterday" if days < 1.5 else f"{days:.0f} days ago"
 
 
 def _status(row: pd.Series, relative: bool) -> str:

@@ -15,7 +15,7 @@ from calibdash.data.problems import Problem, has_errors
 from calibdash.data.readers.options import HOUR_STAMPS
 from calibdash.errors import CalibdashError
 from calibdash.pages.dropper import StreamDropper
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import titled, words
 from calibdash.pages.tables import table
 from calibdash.state.upload import kinds
 from calibdash.state.upload.check import Upload, read_position
@@ -114,7 +114,7 @@ class UploadView(pn.viewable.Viewer):
         if self.picked is None or self.picked >= len(files):
             unclear = [file for file in files if file.kind == kinds.UNKNOWN]
             hint = "Pick a file to say what it is, or to leave it out." if unclear or len(files) > 1 else ""
-            return pmui.Typography(hint, variant="body2", **FILL) if hint else pn.Spacer(height=0)
+            return words(hint, variant="body2", **FILL) if hint else pn.Spacer(height=0)
         return file_editor(self.uploads, files[self.picked])
 
     @param.depends("uploads.problems")
@@ -174,7 +174,7 @@ class UploadView(pn.viewable.Viewer):
         return pmui.Accordion(
             (
                 "How encounters are found",
-                pn.Column(pmui.Typography(told, variant="body2"), pn.FlexBox(*inputs, gap="8px"), **FILL),
+                pn.Column(words(told, variant="body2"), pn.FlexBox(*inputs, gap="8px"), **FILL),
             ),
             title_variant="body1",
             margin=(12, 0),
@@ -199,7 +199,7 @@ class UploadView(pn.viewable.Viewer):
             return pn.Spacer(height=0)
         share = pmui.LinearProgress(value=0, variant="determinate", **FILL)
         share.value = uploads.param.progress.rx.pipe(lambda done: round(100 * done))
-        row: list[Any] = [pmui.Typography(f"{escape(uploads.busy)} …", variant="body2", margin=10)]
+        row: list[Any] = [words(f"{escape(uploads.busy)} …", variant="body2", margin=10)]
         if uploads.adding:
             cancel = pmui.Button(label="Cancel", variant="outlined", size="small")
             cancel.on_click(lambda _: uploads.cancel())
@@ -212,7 +212,7 @@ class UploadView(pn.viewable.Viewer):
         if not under_way:
             return pn.Spacer(height=0)
         told = ", ".join(f"{name} ({share:.0%})" for name, share in list(under_way.items())[:3])
-        return pmui.Typography(f"Receiving {escape(told)} …", variant="body2", **FILL)
+        return words(f"Receiving {escape(told)} …", variant="body2", **FILL)
 
     @param.depends("uploads.message")
     def _message(self) -> pn.viewable.Viewable:
@@ -225,7 +225,7 @@ class UploadView(pn.viewable.Viewer):
         some = self.uploads.param.files.rx.len() > 0
         files = titled("Files", pn.Column(self._table, self._editor, self._questions, **FILL))
         return pn.Column(
-            pmui.Typography(WHAT, variant="body2"),
+            words(WHAT, variant="body2"),
             drop,
             self._receiving,
             self._progress,
@@ -240,7 +240,7 @@ class UploadView(pn.viewable.Viewer):
 def file_editor(uploads: Uploads, file: Upload) -> pn.viewable.Viewable:
     """What a user may say about one file: what it is and, where it holds one sensor, who and where that is."""
     if file.kind in (kinds.ARCHIVE, kinds.ABOUT):
-        return pmui.Typography(f"{escape(file.name)}: {kinds.TITLES[file.kind]}.", variant="body2", **FILL)
+        return words(f"{escape(file.name)}: {kinds.TITLES[file.kind]}.", variant="body2", **FILL)
     options: dict[str, str | None] = {kinds.TITLES[name]: name for name in kinds.CHOICES}
     value = file.kind if file.kind in kinds.CHOICES else None
     options = options if value else {"Not recognised: choose": None, **options}
@@ -258,8 +258,8 @@ def _one_sensor(uploads: Uploads, file: Upload) -> list[Any]:
     )
     stands = "" if file.position is None else f"{file.position[0]:g}, {file.position[1]:g}"
     place = pmui.TextInput(label="Latitude, longitude", value=stands, placeholder="0.3136, 32.5811", width=190)
-    words = {f"{word}s of hours": word for word in HOUR_STAMPS}
-    stamp = pmui.Select(label="Its stamps are", options=words, value=file.hour_stamp, width=160)
+    stamps = {f"{word}s of hours": word for word in HOUR_STAMPS}
+    stamp = pmui.Select(label="Its stamps are", options=stamps, value=file.hour_stamp, width=160)
     use = pmui.Button(label="Use", variant="outlined")
 
     def say(_: object) -> None:

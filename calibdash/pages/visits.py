@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import beside, titled, words
 from calibdash.pages.visits_controls import visit_controls
 from calibdash.pages.visits_figures import BandsFigure
 from calibdash.pages.visits_further import FurtherView
@@ -58,13 +58,8 @@ class VisitsPage(pn.viewable.Viewer):
             return
         self.planning = Planning(self.shown, self._schedule)
         self._place.objects = [
-            pmui.Grid(
-                pmui.Grid(PlanView(planning=self.planning), size={"xs": 12, "lg": 8, "xl": 9}),
-                pmui.Grid(visit_controls(self.planning), size={"xs": 12, "lg": 4, "xl": 3}),
-                container=True,
-                spacing=3,
-                sx={"flexDirection": {"xs": "row", "lg": "row-reverse"}},  # where it is narrow the plan comes first
-                **FILL,
+            beside(
+                visit_controls(self.planning), PlanView(planning=self.planning).__panel__(), least=350, views_first=True
             )
         ]
 
@@ -156,9 +151,9 @@ class PlanView(pn.viewable.Viewer):
     def _status(self) -> pn.Column:
         """What the plan comes to, where it comes from, and what stands in its way."""
         planning = self.planning
-        source = pmui.Typography("", variant="body2", margin=(4, 10))
+        source = words("", variant="body2", margin=(4, 10))
         wait = pmui.LinearProgress(variant="indeterminate", visible=False, **FILL)
-        summary = pmui.Typography("", variant="body1", margin=(6, 10), sx={"fontSize": "1.1rem"})
+        summary = words("", variant="body1", margin=(6, 10))
         notes = pmui.Alert(object="", severity="info", visible=False, **FILL)
         trouble = pmui.Alert(object="", severity="warning", visible=False, **FILL)
         again = pmui.Button(label="Plan again", icon="refresh", variant="contained", size="small")
@@ -194,5 +189,5 @@ def _source(planning: Planning) -> str:
     return f"Made from {planning.source}{hint}."
 
 
-def _small(text: str) -> pmui.Typography:
-    return pmui.Typography(text, variant="caption", margin=(4, 10))
+def _small(text: str) -> pn.pane.HTML:
+    return words(text, variant="caption", margin=(4, 10))

@@ -10,8 +10,8 @@ import panel as pn
 import panel_material_ui as pmui
 
 from calibdash.data.network import Network
-from calibdash.pages.dropper import STYLE
-from calibdash.pages.layout import titled
+from calibdash.pages.dropper import STYLE, WholeDropper
+from calibdash.pages.layout import titled, words
 from calibdash.pages.tables import table
 from calibdash.pages.visits_print import day_words
 from calibdash.planning import Promise
@@ -37,8 +37,8 @@ def visit_controls(planning: Planning) -> pn.Column:
     )
 
 
-def _caption(text: str) -> pmui.Typography:
-    return pmui.Typography(text, variant="caption", margin=(0, 10, 4, 10))
+def _caption(text: str) -> pn.pane.HTML:
+    return words(text, variant="caption", margin=(0, 10, 4, 10))
 
 
 def _riders(planning: Planning) -> pn.Column:
@@ -72,7 +72,7 @@ def _riders(planning: Planning) -> pn.Column:
     planning.param.watch(lambda *_: view.param.update(value=frame()), ["riders", "refused"])
     more = pmui.Button(label="Add a rider", icon="person_add", variant="text", size="small")
     more.on_click(lambda _: planning.add_rider())
-    drop = pn.widgets.FileDropper(max_file_size="5MB", max_files=1, stylesheets=[STYLE], height=90, **FILL)
+    drop = WholeDropper(max_file_size="5MB", most_bytes=5_000_000, stylesheets=[STYLE], height=90, **FILL)
 
     def dropped(event: Any) -> None:
         for name, content in dict(event.new or {}).items():
@@ -80,12 +80,12 @@ def _riders(planning: Planning) -> pn.Column:
             drop.value = {}
 
     drop.param.watch(dropped, "value")
+    may = planning.session.person.may_change
     return pn.Column(
         view,
         more,
         _caption("Click a cell to change it; scroll sideways for minutes a visit, speed, costs and days."),
-        _caption("Or drop a riders.csv, which may also say where riders start:"),
-        drop,
+        *([_caption("Or drop a riders.csv, which may also say where riders start:"), drop] if may else []),
         **FILL,
     )
 

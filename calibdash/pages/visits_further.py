@@ -9,7 +9,7 @@ import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
 
-from calibdash.pages.layout import titled
+from calibdash.pages.layout import titled, words
 from calibdash.pages.tables import table
 from calibdash.pages.visits_figures import EffortFigure
 from calibdash.state.planning import Further, Planning
@@ -42,11 +42,11 @@ class FurtherView:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._curve = EffortFigure()
-        self._sentence = pmui.Typography("", margin=(4, 10))
+        self._sentence = words("", margin=(4, 10))
         wrapped = {"Why": {"type": "textarea"}}
         self._sites = table(site_frame(None), formatters=wrapped, widths={"Beside": 110}, sortable=False)
         self._useless = table(useless_frame(None), page_size=6, pagination="local", sortable=False)
-        self._none = pmui.Typography("Every regular meeting is worth its way.", margin=(4, 10))
+        self._none = words("Every regular meeting is worth its way.", margin=(4, 10))
         self._dull = pn.Column(**FILL)
         self._parts = self._laid_out()
         self._place = pn.Column(**FILL)  # a table that is hidden and not yet drawn cannot be changed
@@ -81,7 +81,7 @@ class FurtherView:
         ask.on_click(lambda _: planning.look_further())
         ask.disabled = planning.param.looking.rx() | (planning.param.plan.rx() == None)  # noqa: E711
         wait = pmui.LinearProgress(variant="indeterminate", visible=planning.param.looking, **FILL)
-        about = pmui.Typography(
+        about = words(
             "How many visits a week keep every sensor good enough, where one more reference would help most, and which "
             "regular meetings nobody would miss.",
             variant="body2",

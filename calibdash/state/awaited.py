@@ -8,7 +8,7 @@ from typing import Any
 import param
 
 from calibdash.errors import CalibdashError
-from calibdash.runs.queue import JobQueue
+from calibdash.runs.access import AnyQueue
 from calibdash.runs.request import JobRequest
 from calibdash.runs.run import ACTIVE
 from calibdash.runs.snapshot import Snapshot
@@ -27,7 +27,7 @@ class Awaited(param.Parameterized):
     message = param.String(doc="Why there is no result, in a sentence.")
     run_id = param.String(doc="The run on show.")
 
-    def __init__(self, queue: JobQueue, schedule: Schedule, **params: Any) -> None:
+    def __init__(self, queue: AnyQueue, schedule: Schedule, **params: Any) -> None:
         super().__init__(**params)
         self._queue = queue
         self._schedule = schedule
@@ -55,8 +55,12 @@ class Awaited(param.Parameterized):
 
     def cancel(self) -> None:
         """Ask the run to stop."""
-        if self.busy:
+        if not self.busy:
+            return
+        try:
             self._queue.cancel(self.run_id)
+        except CalibdashError as problem:
+            self.message = str(problem)
 
     def apply(self, snapshot: Snapshot) -> None:
         """Take over what the worker says; the result, once there is one."""

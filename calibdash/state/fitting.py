@@ -7,11 +7,13 @@ from typing import Any
 import param
 
 from calibdash.errors import CalibdashError
+from calibdash.models.footprint import bytes_after
 from calibdash.models.model import read_pairs
 from calibdash.models.outcome import data_hash
 from calibdash.models.posterior import Posterior
+from calibdash.models.room import available, gigabytes
 from calibdash.models.store import load
-from calibdash.runs.queue import JobQueue
+from calibdash.runs.access import AnyQueue
 from calibdash.runs.request import JobRequest
 from calibdash.runs.run import Run
 from calibdash.state.awaited import Awaited
@@ -25,7 +27,7 @@ class Fitting(Awaited):
     tuning: Any = param.ClassSelector(class_=Tuning, allow_None=False)
     posterior: Any = param.ClassSelector(class_=Posterior, doc="The result on show; None is the live preview.")
 
-    def __init__(self, tuning: Tuning, queue: JobQueue, schedule: Schedule, **params: Any) -> None:
+    def __init__(self, tuning: Tuning, queue: AnyQueue, schedule: Schedule, **params: Any) -> None:
         super().__init__(queue, schedule, tuning=tuning, **params)
         tuning.param.watch(self._back_to_preview, list(SLIDERS))
         tuning.session.param.watch(self._back_to_preview, ["network"])
@@ -43,16 +45,24 @@ class Fitting(Awaited):
                 learn=bool(self.tuning.learned),
                 references=tuple(session.references),
                 period=session.period,
-                owner=session.user,
                 name=session.network.name,
             )
         )
+
+    def need(self) -> str:
+        """How much memory the full fit will want, in a sentence; '' while nobody knows."""
+        if self.tuning.preview is None:
+            return ""
+        size = bytes_after(self.tuning.preview, self.tuning.wanted(), learn=bool(self.tuning.learned))
+        words = f"The fit needs about {gigabytes(size)} of memory."
+        free = available()
+        return words if free is None or size <= free else f"{words} Only {gigabytes(free)} can be had here now."
 
     def others(self) -> dict[str, str]:
         """Finished fits of the network on show by what tells them apart, to compare with."""
         session = self.tuning.session
         here = str(session.folder.resolve())
-        runs = self._queue.store.runs(session.user or None)
+        runs = self._queue.store.runs()
         fits = [run for run in runs if (run.kind, run.status, run.network_path) == ("fit", "done", here)]
         return {f"{number}: {_made(run)}": run.id for number, run in enumerate(fits, 1)}
 

@@ -89,14 +89,14 @@ def _order(posterior: LabelPosterior) -> list[int]:
 def moment_words(
     posterior: LabelPosterior, moments: Sequence[object] | np.ndarray | pd.DatetimeIndex
 ) -> tuple[str, ...]:
-    """Times as people say them: ``14 Jun 2024``, ``order 120`` or ``hour 7``; '' where nobody changes."""
+    """Times as people say them: ``14 Jun 2024``, ``no. 120`` or ``hour 7``; '' where nobody changes."""
     data = posterior.data
     if not data.moving:
         return ("",)
     if isinstance(moments, pd.DatetimeIndex):
         short = len(moments) > 1 and (moments[-1] - moments[0]) < pd.Timedelta(days=4)
         return tuple(f"{stamp:%-d %b %Y, %H:%M}" if short else f"{stamp:%-d %b %Y}" for stamp in moments)
-    word = "order" if data.time_name == "order" else "hour"
+    word = "no." if data.time_name == "order" else "hour"
     return tuple(f"{word} {float(moment):.0f}" for moment in moments)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ from calibdash.data.labels import LabelSet
 from calibdash.errors import CalibdashError
 from calibdash.models.labelling import LabelSettings
 from calibdash.models.labelling.arrays import label_data
-from calibdash.runs.queue import JobQueue
+from calibdash.runs.access import AnyQueue
 from calibdash.runs.request import JobRequest
 from calibdash.state.awaited import Awaited, Schedule
 from calibdash.state.label_attention import attention
@@ -42,7 +42,7 @@ class Labelling(Awaited):
     history: Any = param.ClassSelector(class_=History, doc="That labeller's confusion matrix over time.")
     moment = param.Integer(0, bounds=(0, None), doc="Which of its times is on show.")
 
-    def __init__(self, session: Session, queue: JobQueue, schedule: Schedule, **params: Any) -> None:
+    def __init__(self, session: Session, queue: AnyQueue, schedule: Schedule, **params: Any) -> None:
         super().__init__(queue, schedule, session=session, **params)
         self._open()
 
@@ -62,7 +62,7 @@ class Labelling(Awaited):
     def _find(self) -> None:
         """The newest finished fit of this folder, and the one under way, if there are any."""
         here = str(self.session.folder.resolve())
-        runs = self._queue.store.runs(self.session.user or None)
+        runs = self._queue.store.runs()
         mine = [run for run in runs if run.kind == "labels" and run.network_path == here]
         if done := next((run.id for run in mine if run.status == "done"), None):
             self.show(done)
@@ -83,7 +83,6 @@ class Labelling(Awaited):
                 kind="labels",
                 learn=self.learn,
                 references=tuple(self.references),
-                owner=session.user,
                 name=self.labels.name,
             )
         )

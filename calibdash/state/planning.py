@@ -310,7 +310,12 @@ class Planning(param.Parameterized):
 
     def take_riders(self, name: str, content: bytes | str) -> None:
         """Riders of a dropped file, in place of those in the table."""
-        self._set_riders(lambda _: riders_of(self.session.network, riders_in(name, content)))
+
+        def read(_: object) -> tuple[Rider, ...]:
+            self.session.person.must_change()
+            return riders_of(self.session.network, riders_in(name, content))
+
+        self._set_riders(read)
 
     def _set_riders(self, change: Any) -> None:
         try:

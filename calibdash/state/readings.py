@@ -12,6 +12,8 @@ from calibdash.data.problems import Problem
 from calibdash.data.readers import import_files
 from calibdash.errors import CalibdashError
 from calibdash.models.posterior import Posterior
+from calibdash.runs.access import EVERYBODY, Person
+from calibdash.state.upload.archive import safe_name
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,12 @@ class Calibrated:
         return sorted(self.table["sensor"].unique())
 
 
-def calibrate_content(name: str, content: bytes | str, posterior: Posterior) -> Calibrated:
+def calibrate_content(name: str, content: bytes | str, posterior: Posterior, person: Person = EVERYBODY) -> Calibrated:
     """Calibrate the readings of one file in any format the readers know; sensors the run has not seen are named."""
+    person.must_change()
     data = content.encode() if isinstance(content, str) else content
     with tempfile.TemporaryDirectory(prefix="calibdash-") as scratch:
-        path = Path(scratch) / (Path(name).name[-100:] or "readings")
+        path = Path(scratch) / safe_name(name)
         path.write_bytes(data)
         imported = import_files([path])
     if imported.table != "measurements":

@@ -16,6 +16,7 @@ from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
 from calibdash.planning import Rider, read_riders
 from calibdash.planning.riders import clock_hours
+from calibdash.state.upload.archive import safe_name
 
 # heading: field of a rider
 HEADINGS = {
@@ -87,6 +88,6 @@ def riders_in(name: str, content: bytes | str) -> tuple[Rider, ...]:
     """Riders of a file that a user dropped in."""
     data = content.encode() if isinstance(content, str) else content
     with tempfile.TemporaryDirectory(prefix="calibdash-") as scratch:
-        path = Path(scratch) / (Path(name).name[-100:] or "riders.csv")
+        path = Path(scratch) / safe_name(name)
         path.write_bytes(data)
         return read_riders(path)[0]

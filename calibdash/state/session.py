@@ -14,7 +14,9 @@ from calibdash.data.folder import Checked
 from calibdash.data.network import Network, meetings
 from calibdash.errors import CalibdashError
 from calibdash.models.multihop import multihop
+from calibdash.runs.access import EVERYBODY, Person
 from calibdash.state.folders import read_folder
+from calibdash.state.once import once_a_network
 
 
 class Session(param.Parameterized):
@@ -28,10 +30,9 @@ class Session(param.Parameterized):
     selected = param.List(item_type=str, doc="Ids of the picked sensors.")
     network: Any = param.ClassSelector(class_=Network, doc="The network as chosen: folder, references and period.")
     pair: Any = param.Tuple(default=None, length=2, allow_None=True, doc="Two sensors that met, looked at together.")
-    user = param.String(doc="Who is logged in; '' where nobody has to.")
+    person: Any = param.ClassSelector(class_=Person, default=EVERYBODY, instantiate=False, doc="Whose session it is.")
 
     def __init__(self, folders: dict[str, Path], **params: Any) -> None:
-        self._hops: tuple[Network, dict[str, list[str]]] | None = None
         self.param["folder"].objects = folders
         super().__init__(folder=next(iter(folders.values()), None), **params)
         self._load()
@@ -60,23 +61,25 @@ class Session(param.Parameterized):
     @param.depends("references", "period", watch=True)
     def _choose(self) -> None:
         whole = self.checked.network if self.checked else None
-        self.network = whole and whole.with_references(tuple(self.references)).within(self.period)
+        if whole is not None and (set(self.references) != set(whole.references) or self.period is not None):
+            whole = whole.with_references(tuple(self.references)).within(self.period)
+        self.network = whole
 
     def offer(self, folders: dict[str, Path]) -> None:
-        """Put other folders on offer; the one on show stays."""
+        """Put other folders on offer; the one on show stays, unless it is no longer there to be seen."""
         self.param["folder"].objects = folders
+        if self.folder is not None and self.folder not in folders.values():
+            self.folder = next(iter(folders.values()), None)
 
     def layout(self) -> dict[str, tuple[float, float]]:
-        """Places of the sensors in the drawing of who met whom, found once a folder."""
+        """Places of the sensors in the drawing of who met whom."""
         return layout(self.checked.network)
 
     def best_path(self, selected: list[str]) -> list[str]:
         """Sensors from a reference to the one picked sensor, along its best multi-hop path of late."""
         if len(selected) != 1 or self.network is None or not self.network.references:
             return []
-        if self._hops is None or self._hops[0] is not self.network:
-            self._hops = (self.network, latest_paths(self.network))
-        return self._hops[1].get(selected[0], [])
+        return latest_paths(self.network).get(selected[0], [])
 
     def toggle_references(self) -> None:
         """Mark the picked sensors as references; if all of them are, unmark them."""
@@ -102,6 +105,7 @@ class Session(param.Parameterized):
         self.pair = (a, b) if b in self.partners(a) else None
 
 
+@once_a_network
 def layout(network: Network) -> dict[str, tuple[float, float]]:
     """Places of the sensors in the drawing of who met whom; the same network, the same drawing."""
     graph = meetings(network.colocations, network.sensors)
@@ -111,6 +115,7 @@ def layout(network: Network) -> dict[str, tuple[float, float]]:
     return {sensor: (float(x), float(y)) for sensor, (x, y) in places.items()}
 
 
+@once_a_network
 def latest_paths(network: Network) -> dict[str, list[str]]:
     """For each sensor that has one, the sensors along its multi-hop path in the last window of the data."""
     try:

@@ -14,6 +14,7 @@ from calibdash.models.pairs import PairData
 from calibdash.models.posterior import Posterior
 from calibdash.models.preview import preview, preview_pairs
 from calibdash.models.settings import Settings
+from calibdash.state.once import once_a_network
 from calibdash.state.session import Session
 
 # slider: (setting, unit of the slider in units of the setting)
@@ -74,7 +75,6 @@ class Tuning(param.Parameterized):
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(session=session, **params)
-        self._pairs: tuple[Network, PairData] | None = None
         self._network: Network | None = None
         self._start()
 
@@ -94,27 +94,12 @@ class Tuning(param.Parameterized):
 
     def _suggest(self, network: Network) -> None:
         try:
-            found = preview(self._read(network), Settings())
+            values = suggested(network)
         except CalibdashError:
             return
-        hyper = found.basis.hyper
-        static, mobile = hyper.kernels[0][0], hyper.kernels[1][0]
-        values = {
-            "static_days": static.lengthscale / 24,
-            "mobile_days": mobile.lengthscale / 24,
-            "drift_percent": 100 * static.drift,
-            "bias_percent": 100 * static.bias,
-            "noise_percent": 100 * hyper.noise_proportional[0],
-            "noise_units": hyper.noise_additive[0] * found.level,
-        }
         with param.parameterized.batch_call_watchers(self):
             for name, value in values.items():
-                setattr(self, name, self._inside(name, float(value)))
-
-    def _read(self, network: Network) -> PairData:
-        if self._pairs is None or self._pairs[0] is not network:
-            self._pairs = (network, preview_pairs(network))
-        return self._pairs[1]
+                setattr(self, name, self._inside(name, value))
 
     @param.depends(*SLIDERS, "kernel", watch=True)
     def _refresh(self) -> None:
@@ -123,7 +108,7 @@ class Tuning(param.Parameterized):
             self.param.update(preview=None, failure="There is no colocation to fit.")
             return
         try:
-            self.param.update(preview=preview(self._read(network), self.stated()), failure="")
+            self.param.update(preview=preview(pairs_of(network), self.stated()), failure="")
         except CalibdashError as problem:
             self.param.update(preview=None, failure=str(problem))
 
@@ -162,3 +147,25 @@ class Tuning(param.Parameterized):
     def _inside(self, name: str, value: float) -> float:
         low, high = self.param[name].bounds
         return min(max(value, low), high)
+
+
+@once_a_network
+def pairs_of(network: Network) -> PairData:
+    """The colocations that previews use."""
+    return preview_pairs(network)
+
+
+@once_a_network
+def suggested(network: Network) -> dict[str, float]:
+    """What the data themselves say, in units of the sliders."""
+    found = preview(pairs_of(network), Settings())
+    hyper = found.basis.hyper
+    static, mobile = hyper.kernels[0][0], hyper.kernels[1][0]
+    return {
+        "static_days": static.lengthscale / 24,
+        "mobile_days": mobile.lengthscale / 24,
+        "drift_percent": 100 * static.drift,
+        "bias_percent": 100 * static.bias,
+        "noise_percent": 100 * float(hyper.noise_proportional[0]),
+        "noise_units": float(hyper.noise_additive[0] * found.level),
+    }

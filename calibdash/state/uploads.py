@@ -15,11 +15,12 @@ from calibdash.data.parse import check_zone
 from calibdash.data.problems import DataError, Problem, Severity, error, has_errors
 from calibdash.data.readers.options import POLLUTANTS
 from calibdash.errors import CalibdashError
+from calibdash.runs.access import Person
 from calibdash.state.folders import read_folder
 from calibdash.state.shelf import Shelf
 from calibdash.state.upload import kinds
 from calibdash.state.upload.check import Common, Found, Upload, check
-from calibdash.state.upload.folder import assemble, gaps, needs_search, publish, tidy, write_about
+from calibdash.state.upload.folder import assemble, gaps, needs_search, tidy, write_about
 from calibdash.state.upload.incoming import Incoming
 from calibdash.state.upload.work import Schedule, Work
 
@@ -82,6 +83,11 @@ class Uploads(param.Parameterized):
             self._refused.pop(name, None)
             self._set([*(file for file in self.files if file.origin != name), _upload(path, name)])
 
+    @property
+    def person(self) -> Person:
+        """Who drops them."""
+        return self._shelf.person
+
     def amend(self, upload: Upload, **changes: Any) -> None:
         """Have a file read as something else."""
         if upload in self.files and any(getattr(upload, name) != value for name, value in changes.items()):
@@ -140,7 +146,7 @@ class Uploads(param.Parameterized):
             else:
                 write_about(draft, title, common, files)
             report(1.0)  # the last moment to stop
-            target = publish(draft or folder, self._shelf.networks, title)
+            target = self._shelf.publish(draft or folder, title)
             read_folder(target)  # read once here, so that opening it does not hold up the page
             left_out = [problem for problem in problems if problem.severity is Severity.WARNING and not problem.file]
             return target, " ".join(f"{problem.message} ({problem.count:,} rows.)" for problem in left_out)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlparse
@@ -39,23 +39,23 @@ def browser_type_launch_args() -> dict[str, object]:
 
 
 @contextmanager
-def serving(*folders: Path) -> Iterator[str]:
+def serving(*folders: Path, options: Sequence[str] = ()) -> Iterator[str]:
     """The address of the real program, served on a free port, its runs in a folder of their own."""
     data = tempfile.mkdtemp(prefix="calibdash-test-")
-    server = started(Path(data), *folders)
+    server = started(Path(data), *folders, options=options)
     try:
         yield address_of(server)
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=60)
         server.stderr.close()
         shutil.rmtree(data, ignore_errors=True)
 
 
-def started(data: Path, *folders: Path) -> subprocess.Popen:
+def started(data: Path, *folders: Path, options: Sequence[str] = ()) -> subprocess.Popen:
     """The real program on a free port."""
     command = [sys.executable, "-m", "calibdash", "serve", *map(str, folders), "--port", "0", "--data-dir", str(data)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
 
 
 def address_of(server: subprocess.Popen) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from calibdash.pages.band_figure import BandFigure
+from calibdash.pages.band_figure import BAND, HOPS, BandFigure
 from calibdash.pages.bands import Look, band_table, drawn, visit_hours
 from calibdash.pages.compare import differences
+from calibdash.pages.small_bands import WIDTH, small_bands
 from calibdash.pages.today import SORTED_BY, today, today_frame
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.store import RunStore
@@ -21,6 +25,7 @@ from calibdash.state.session import Session
 from calibdash.state.shown import Shown
 from calibdash.state.truth import read_truth
 from calibdash.state.tuning import Tuning
+from tests.pages.test_walks import as_set
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +118,25 @@ def test_small_plots_come_in_the_order_asked_for(tuning: Tuning) -> None:
     assert SORTED_BY["visit"](rows)["last visit"].is_monotonic_decreasing
     assert SORTED_BY["name"](rows)["sensor"].is_monotonic_increasing
     assert len(today_frame(rows)) == len(rows)
+
+
+def test_small_plots_lie_in_their_frames_and_names_are_text(tuning: Tuning) -> None:
+    network = tuning.session.network
+    drawings = [
+        replace(drawn(network, sensor, tuning.preview, Look(hops=tuning.hops, small=True)), title="<img src=x>")
+        for sensor in network.sensors["sensor"][~network.sensors["reference"]][:3]
+    ]
+    markup = small_bands(network.clock, drawings)
+    assert "<img" not in markup
+    tree = ElementTree.fromstring(markup)
+    figures = tree.findall("figure")
+    assert len(figures) == 3
+    for figure in figures:
+        paths = figure.findall(".//path")
+        assert {BAND, HOPS} <= {path.get("stroke") for path in paths}
+        numbers = [float(number) for path in paths for number in re.findall(r"-?[\d.]+", path.get("d", ""))]
+        assert min(numbers) >= 0
+        assert max(numbers) <= WIDTH
 
 
 def test_what_is_not_found_by_the_fit_is_fixed(examples: Path) -> None:
@@ -209,8 +233,6 @@ def test_walk_to_a_fit(site: str, watched: Page) -> None:
     watched.get_by_role("tab", name="Calibration").click()
     expect(watched.get_by_text("Live preview of what you believe")).to_be_visible()
     expect(watched.get_by_text("from aq-", exact=False).first).to_be_visible()
-    for switch in watched.get_by_role("switch", name="found by the fit").all():
-        switch.click()
-    expect(watched.get_by_text("takes every value below as it is set")).to_be_visible()
+    as_set(watched)
     watched.get_by_role("button", name="Fit", exact=True).click()
     expect(watched.get_by_text("Full fit. Move a slider")).to_be_visible(timeout=240_000)

@@ -236,6 +236,7 @@ def serving_runs(folder: Path, data: Path) -> Iterator[str]:
         server.stderr.close()
 
 
+@pytest.mark.browser_context_args(bypass_csp=True)  # the policy would stop what must not be there to be stopped
 @pytest.mark.browser
 def test_hostile_names_stay_text(tmp_path: Path, page: Page) -> None:
     folder = tmp_path / "evil"

@@ -132,7 +132,7 @@ def test_times_are_said_as_people_say_them(tmp_path: Path) -> None:
     stamped = replace(labels, labels=labels.labels.drop(columns="order").assign(time=stamps))
     words = made_run(stamped, tmp_path / RUN).history("person 01").words
     assert words[0] == "30 May 2024"
-    assert made_run(labels, tmp_path / f"{RUN}-2").history("person 01").words[0] == "order 1"
+    assert made_run(labels, tmp_path / f"{RUN}-2").history("person 01").words[0] == "no. 1"
 
 
 def test_items_come_most_uncertain_first_and_are_filtered(bees: LabelRun) -> None:

@@ -124,3 +124,17 @@ def test_no_more_is_kept_than_there_may_be(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(CalibdashError, match="does not fit"):
         taking.take("b", 1, 1, b"xx")
     assert taking.take("c", 1, 1, b"x")
+
+
+def test_archives_that_list_what_they_cannot_hold(tmp_path: Path) -> None:
+    """Found by fuzzing: a nameless entry, and one that would lie before the file's beginning."""
+    good = zipped(**{"colocations.csv": "time,sensor_a,sensor_b,value_a,value_b\n0,a,b,1,2\n"})
+    start = good.index(b"PK\x01\x02")
+    nameless = good[: start + 28] + b"\0\0" + good[start + 30 :]
+    end = good.index(b"PK\x05\x06")
+    before = good[: end + 16] + (int.from_bytes(good[end + 16 : end + 20], "little") + 500).to_bytes(4, "little")
+    for number, data in enumerate((nameless, before + good[end + 20 :])):
+        (tmp_path / f"{number}.zip").write_bytes(data)
+        with pytest.raises(DataError):
+            unpack(tmp_path / f"{number}.zip", tmp_path / f"in{number}")
+        assert not (tmp_path / f"in{number}").exists()

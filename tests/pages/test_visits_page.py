@@ -358,6 +358,7 @@ def test_walk(quiet_site: str, watched: Page) -> None:
     assert "<ol>" in Path(download.value.path()).read_text()
 
 
+@pytest.mark.browser_context_args(bypass_csp=True)  # the policy would stop what must not be there to be stopped
 @pytest.mark.browser
 def test_hostile_names_stay_text(tmp_path: Path, page: Page) -> None:
     names = (f"{HOSTILE}1", HOSTILE, f"{HOSTILE}2")

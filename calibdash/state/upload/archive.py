@@ -28,7 +28,7 @@ def unpack(path: Path, folder: Path) -> tuple[list[Path], list[Problem]]:
     _check_contents(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
             _check_entries(path.name, entries)
             chosen, problems = _choose(path.name, entries)
             return _extract(archive, chosen, folder, path.name), problems
@@ -71,6 +71,8 @@ def _check_entries(name: str, entries: list[zipfile.ZipInfo]) -> None:
         raise _refused(name, message, "Pack only the tables, or drop them as Parquet.")
     for entry in entries:
         where = entry.filename.replace("\\", "/")
+        if not where or entry.header_offset < 0:
+            raise _refused(name, "The archive is damaged: it lists a file it cannot hold.", "Pack or fetch it again.")
         if entry.flag_bits & 1:
             raise _refused(name, "The archive is locked with a password.", "Pack it without one.")
         if stat.S_ISLNK(entry.external_attr >> 16):

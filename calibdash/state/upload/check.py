@@ -153,7 +153,7 @@ def _about(path: Path) -> dict[str, str]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as reason:
         message = f"The file cannot be read: {shorten(reason)}."
         raise DataError([error("about-file", message, remedy, file=path.name)]) from reason
-    stated = {key: str(about[key]) for key in ABOUT_KEYS if isinstance(about.get(key), str)}
+    stated = {key: str(about[key]) for key in ABOUT_KEYS if isinstance(about.get(key), str | int | float)}
     if stated.get("timezone"):
         check_zone(stated["timezone"])
     return stated

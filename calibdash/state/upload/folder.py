@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import unicodedata
@@ -115,6 +116,7 @@ def publish(folder: Path, networks: Path, name: str) -> Path:
             except FileExistsError:
                 continue
             try:
+                _settle(folder)
                 return folder.replace(target)
             except OSError:
                 target.rmdir()
@@ -124,6 +126,14 @@ def publish(folder: Path, networks: Path, name: str) -> Path:
             f"The network cannot be saved: {reason.strerror}.", "Check the data directory."
         ) from reason
     raise CalibdashError(f"There are too many networks called {name}.", "Choose another name.")
+
+
+def _settle(folder: Path) -> None:
+    """Have the disk hold what the files hold: a name must not outlive its content when the power goes."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def slug(name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from calibdash.errors import CalibdashError
 from calibdash.state.upload.archive import safe_name
+from calibdash.state.upload.work import unwritten
 
 MOST_BYTES = 300_000_000  # of all files of one network together
 MOST_FILES = 1000
@@ -42,7 +43,10 @@ class Incoming:
                 self._forget(name)
             if len(self._kept) >= MOST_FILES and name not in self._kept:
                 raise CalibdashError(f"There are more than {MOST_FILES} files.", "Join them first, or drop a zip.")
-            arriving = self._arriving[name] = _Arriving(self._place(name))
+            try:
+                arriving = self._arriving[name] = _Arriving(self._place(name))
+            except OSError as reason:
+                raise unwritten(reason) from reason
         if arriving is None:
             return None  # of a file that has been refused already
         others = sum(size for other, size in self._kept.items() if other != name)
@@ -63,9 +67,7 @@ class Incoming:
                 file.write(data)
         except OSError as reason:
             self._forget(name)
-            raise CalibdashError(
-                f"{safe_name(name)} cannot be kept: {reason.strerror}.", "Free some space."
-            ) from reason
+            raise unwritten(reason) from reason
         arriving.pieces, arriving.size, arriving.share = piece, arriving.size + len(data), piece / max(pieces, piece)
         if piece < pieces:
             return None

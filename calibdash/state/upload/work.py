@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +24,15 @@ class StoppedError(CalibdashError):
 
     def __init__(self) -> None:
         super().__init__("Stopped.", "Nothing was written.")
+
+
+def unwritten(reason: OSError) -> CalibdashError:
+    """What to say when the server has no room for files, or no right to keep them."""
+    why = reason.strerror or "the disk does not answer"
+    return CalibdashError(
+        f"The server cannot keep these files: {why}.",
+        "Nothing of them was added. Ask whoever runs it to look at the data directory's free space and rights.",
+    )
 
 
 class Work:
@@ -68,10 +79,15 @@ class Work:
                 result = self._call(self._report)
         except CalibdashError as reason:
             result = reason
-        except Exception:  # the door of the thread: a user must hear of it, whatever it is
-            if not self._left.is_set():
-                log.exception("A dropped file broke the reading")
+        except OSError as reason:
+            log.warning("The files of an upload cannot be kept: %s.", reason.strerror or type(reason).__name__)
+            result = unwritten(reason)
+        except Exception as reason:  # the door of the thread: a user must hear of it, whatever it is
             result = CalibdashError("These files could not be read; the server's log says why.", "Try without them.")
+            if (full := os.strerror(errno.ENOSPC)) in str(reason):  # DuckDB has errors of its own
+                result = unwritten(OSError(errno.ENOSPC, full))
+            elif not self._left.is_set():
+                log.exception("A dropped file broke the reading")
         if not self._left.is_set():
             self._schedule(lambda: None if self._left.is_set() else self._end(result))
 

@@ -1,0 +1,29 @@
+"""Containers of the whole page that answer quickly.
+
+Whenever a value of a container changes, Panel looks through every model below it for new ones that need a mark. The
+page changes with every event (it shows that the server is busy) and has all models below it: most of an event's time
+went into that search, which finds nothing once the container itself is marked, since children mark themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel_material_ui as pmui
+
+
+class _MarkedOnce:
+    """Looks for models to mark only while the container itself is not marked."""
+
+    @classmethod
+    def _patch_datamodel_ref(cls, props: Any, ref: str) -> None:
+        if f"__ref:{ref}" not in props.tags:
+            super()._patch_datamodel_ref(props, ref)  # type: ignore[misc]
+
+
+class Page(_MarkedOnce, pmui.Page):
+    """The page around everything."""
+
+
+class Tabs(_MarkedOnce, pmui.Tabs):
+    """Views of which one is open."""
