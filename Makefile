@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PORT   ?= 5006
 
-.PHONY: setup serve test check bench browser examples constraints clean
+.PHONY: setup serve test check bench browser docs examples constraints clean
 
 setup: $(STAMP)
 
@@ -30,6 +30,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Writes docs/reference.md as the code has it now.
+docs: setup
+	$(BIN)/python tools/reference.py
 
 examples: setup
 	$(BIN)/python example_data/make.py

@@ -29,12 +29,13 @@ def _recipe_options(recipe: type) -> Any:
         for field in reversed(fields(recipe)):
             meta = field.metadata
             unit = f" [{meta['unit']}]" if meta["unit"] else ""
+            default = f"  [default: {field.default}]" if recipe is LabelRecipe else ""  # of networks: the preset's
             name = f"--{field.name.replace('_', '-')}"
             if isinstance(field.default, bool):
-                option = click.option(f"{name}/--no-{name[2:]}", default=None, help=meta["help"] + ".")
+                option = click.option(f"{name}/--no-{name[2:]}", default=None, help=f"{meta['help']}.{default}")
             else:
                 kind = click.Choice(meta["choices"]) if meta["choices"] else type(field.default)
-                option = click.option(name, type=kind, default=None, help=f"{meta['help']}{unit}.")
+                option = click.option(name, type=kind, default=None, help=f"{meta['help']}{unit}.{default}")
             command = option(command)
         return command
 

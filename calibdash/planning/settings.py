@@ -10,10 +10,23 @@ import pandas as pd
 
 from calibdash.data.parse import check_zone
 from calibdash.errors import CalibdashError
+from calibdash.models.setting_table import Setting
 from calibdash.planning.riders import Rider
 from calibdash.planning.travel import Distances
 
 READING_MINUTES = 10.0
+SETTINGS = (
+    Setting("days", "count", 7, 1, 366, "Length of the plan."),
+    Setting("budget", "number", None, 0.0, 1e12, "Most that all visits may cost; none: no limit but working hours."),
+    Setting("horizon_hours", "hours", 720.0, 1.0, 24.0 * 3660, "How long after its start calibrations should be good."),
+    Setting("target", "number", 0.10, 0.001, 10.0, "Half-width of the 95 % band that is enough; none: no such limit."),
+    Setting("travel_factor", "number", 1.3, 1.0, 10.0, "Ways by road in straight lines, where no distances are given."),
+    Setting("readings", "count", None, 1, 10_000, "Pairs of readings a visit; none: one every ten minutes."),
+    Setting("correlation", "number", 0.5, 0.0, 1.0, "Of the errors of two readings of one visit."),
+    Setting("least", "number", 0.05, 0.0, 1.0, "Share of a sensor's uncertainty that a visit must at least remove."),
+    Setting("effort", "choice", "full", 0, 0, "Whether better plans are searched for.", ("full", "quick")),
+)
+_OPTIONAL = ("budget", "target", "readings")
 
 
 @dataclass(frozen=True)
@@ -64,17 +77,10 @@ class PlanSettings:
     def __post_init__(self) -> None:
         if isinstance(self.weights, Mapping):
             object.__setattr__(self, "weights", tuple(self.weights.items()))
-        _between("days", self.days, 1, 366)
-        _between("horizon", self.horizon_hours, 1.0, 24.0 * 3660)
-        _between("travel_factor", self.travel_factor, 1.0, 10.0)
-        _between("correlation", self.correlation, 0.0, 1.0)
-        _between("least", self.least, 0.0, 1.0)
-        if self.readings is not None:
-            _between("readings", self.readings, 1, 10_000)
-        if self.target is not None:
-            _between("target", self.target, 0.001, 10.0)
-        if self.budget is not None:
-            _between("budget", self.budget, 0.0, 1e12)
+        for setting in SETTINGS:
+            value = getattr(self, setting.field)
+            if setting.unit != "choice" and not (value is None and setting.key in _OPTIONAL):
+                _between(setting.key.removesuffix("_hours"), value, setting.low, setting.high)
         for name, weight in self.weights:
             _between(f"the weight of {name[:60]}", weight, 0.0, 1e12)
         if self.effort not in ("full", "quick"):
