@@ -109,6 +109,10 @@ class Multihop:
         window = self.window(time)
         return path_words([] if window is None else self.path(sensor, window), self.windows.hours)
 
+    def steps(self, sensor: str) -> tuple[np.ndarray, np.ndarray]:
+        """Where every window begins, and the gain that holds from there; NaN without a path.   → hours [W], gain [W]"""
+        return self.windows.starts(), np.exp(self.log_gain[self.number(sensor)])
+
     def calibration(self, times: Times | None = None, sensors: Sequence[str] | None = None) -> pd.DataFrame:
         """``time, sensor, parameter, mean, sd, median, lower, upper`` of the gain, as a fit gives them.
 

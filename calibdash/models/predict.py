@@ -25,23 +25,32 @@ def calibration(
     """Every parameter of every sensor at every time; a reference, if asked for, is the identity."""
     chosen = [name for name, fixed in zip(posterior.sensors, posterior.reference, strict=True) if not fixed]
     hours = posterior.hours(times)
-    stamps = posterior.clock.times(hours)
-    tables = []
-    for sensor in chosen if sensors is None else sensors:
-        mean, cov = posterior.latents(sensor, hours)  # [T, L], [T, L, L]
-        for index, parameter in enumerate(parameters(posterior)):
-            sd = np.sqrt(cov[:, index, index])
-            if parameter.name == "noise" and posterior.settings.noise_model == "dirac":
-                sd = np.zeros_like(sd)
-            columns = (
-                _identity(parameter, len(hours))
-                if posterior.reference[posterior.number(sensor)]
-                else summary(parameter, mean[:, index], sd, posterior.level)
-            )
-            tables.append(pd.DataFrame({"time": stamps, "sensor": sensor, "parameter": parameter.name, **columns}))
-    if not tables:
+    found = {
+        (sensor, name): columns
+        for sensor in (chosen if sensors is None else sensors)
+        for name, columns in curves(posterior, sensor, hours).items()
+    }
+    if not found:
         raise CalibdashError("There is no sensor to report on.", "Every sensor of the network is a reference.")
-    return pd.concat(tables, ignore_index=True)
+    stamps = pd.Series(posterior.clock.times(hours))
+    who, what = (np.repeat(np.array(names, dtype=object), len(hours)) for names in zip(*found, strict=True))
+    columns = {name: np.concatenate([part[name] for part in found.values()]) for name in next(iter(found.values()))}
+    when = stamps.take(np.tile(np.arange(len(hours)), len(found))).array
+    return pd.DataFrame({"time": when, "sensor": who, "parameter": what, **columns})
+
+
+def curves(posterior: Posterior, sensor: str, hours: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """``mean, sd, median, lower, upper`` of each parameter of one sensor by its name.   hours [T] → [T] each"""
+    if posterior.reference[posterior.number(sensor)]:
+        return {parameter.name: _identity(parameter, len(hours)) for parameter in parameters(posterior)}
+    mean, cov = posterior.latents(sensor, hours)  # [T, L], [T, L, L]
+    found = {}
+    for index, parameter in enumerate(parameters(posterior)):
+        sd = np.sqrt(cov[:, index, index])
+        if parameter.name == "noise" and posterior.settings.noise_model == "dirac":
+            sd = np.zeros_like(sd)
+        found[parameter.name] = summary(parameter, mean[:, index], sd, posterior.level)
+    return found
 
 
 def parameters(posterior: Posterior) -> tuple[Parameter, ...]:

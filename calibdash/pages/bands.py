@@ -7,16 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibdash.data.network import Network
+from calibdash.data.network import Clock, Network
 from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
+from calibdash.models.predict import curves
 from calibdash.reports.figures import ratio_points
+from calibdash.state.once import once_a_network
 
 HALF = 0.6744897501960817 / 1.959963984540054  # of a 95 % band, the part that holds 50 %
 GRID_POINTS = 160
 VISIT_GAP_HOURS = 3.0
+HOUR_MS = 3.6e6
 MOST_POINTS = 4000
 POSITIVE = frozenset({"gain", "noise"})
+Layer = dict[str, np.ndarray]
 AXES = {"gain": "True level ÷ reading", "noise": "Noise, times the usual"}
 
 
@@ -36,35 +40,39 @@ class Look:
 class Drawn:
     """Columns to draw by layer (times as Bokeh takes them), the axis' limits and the title."""
 
-    layers: dict[str, dict[str, np.ndarray]]
+    layers: dict[str, Layer]
     limits: tuple[float, float]
     title: str
     axis: str
 
 
+@once_a_network
+def record_hours(network: Network) -> np.ndarray:
+    """When colocations were.   → [N]"""
+    return network.clock.hours(network.colocations["time"])
+
+
 def grid(network: Network) -> np.ndarray:
     """Hours over the whole record, for drawing.   → [T]"""
-    hours = network.clock.hours(network.colocations["time"])
+    hours = record_hours(network)
     return np.linspace(hours.min(), hours.max(), GRID_POINTS)
 
 
-def band_table(posterior: Posterior, network: Network, sensor: str, parameter: str = "gain") -> pd.DataFrame:
-    """``time, median, lower, upper, lower50, upper50`` of one parameter of a sensor over the record."""
-    columns = ["time", "median", "lower", "upper", "lower50", "upper50"]
+def band(posterior: Posterior, network: Network, sensor: str, parameter: str = "gain") -> Layer:
+    """``hours, median, lower, upper, lower50, upper50`` of one parameter of a sensor over the record."""
     if sensor not in posterior.sensors or parameter not in posterior.parameters:
-        return pd.DataFrame(columns=columns, dtype=float)
-    table = posterior.calibration(network.clock.times(grid(network)), [sensor])
-    table = table[table["parameter"] == parameter]
+        return {name: np.zeros(0) for name in ("hours", "median", "lower", "upper", "lower50", "upper50")}
+    hours = grid(network)
+    own = hours if posterior.clock == network.clock else posterior.hours(network.clock.times(hours))
+    found = curves(posterior, sensor, own)[parameter]
+    median, lower, upper = (found[name] for name in ("median", "lower", "upper"))
     if parameter in POSITIVE:
-        factor = np.log(table["upper"] / table["median"])
-        inner = {
-            "lower50": table["median"] * np.exp(-HALF * factor),
-            "upper50": table["median"] * np.exp(HALF * factor),
-        }
+        factor = np.exp(HALF * np.log(upper / median))
+        inner = {"lower50": median / factor, "upper50": median * factor}
     else:
-        spread = table["upper"] - table["median"]
-        inner = {"lower50": table["median"] - HALF * spread, "upper50": table["median"] + HALF * spread}
-    return table.assign(**inner)[columns]
+        spread = HALF * (upper - median)
+        inner = {"lower50": median - spread, "upper50": median + spread}
+    return {"hours": hours, "median": median, "lower": lower, "upper": upper, **inner}
 
 
 def drawn(network: Network, sensor: str, posterior: Posterior, look: Look) -> Drawn:
@@ -73,24 +81,23 @@ def drawn(network: Network, sensor: str, posterior: Posterior, look: Look) -> Dr
     Layers without anything to draw are empty.
     """
     gain = look.parameter == "gain"
-    band = band_table(posterior, network, sensor, look.parameter)
-    layers = {"band": band}
+    layers = {"band": band(posterior, network, sensor, look.parameter)}
     if look.other is not None:
-        layers["other"] = band_table(look.other, network, sensor, look.parameter)
+        layers["other"] = band(look.other, network, sensor, look.parameter)
     if look.hops is not None and gain and sensor in look.hops.sensors:
-        layers["hops"] = look.hops.calibration(None, [sensor])[["time", "median"]]
+        layers["hops"] = dict(zip(("hours", "median"), look.hops.steps(sensor), strict=True))
     if look.truth is not None:
         mine = look.truth[(look.truth["sensor"] == sensor) & (look.truth["parameter"] == look.parameter)]
-        layers["truth"] = mine[["time", "value"]].set_axis(["time", "median"], axis=1)
-    reach = [table[name] for table in layers.values() for name in ("lower", "upper", "median") if name in table]
+        layers["truth"] = {"hours": network.clock.hours(mine["time"]), "median": mine["value"].to_numpy()}
+    reach = [layer[name] for layer in layers.values() for name in ("lower", "upper", "median") if name in layer]
     if not look.small:
-        ratios = _ratios(network, sensor) if gain else {}
-        reach += [table["ratio"].quantile([0.1, 0.9]) for table in ratios.values()]
-        layers |= _visits(network, sensor) | ratios
+        met = met_by(network, sensor)
+        layers |= {name: layer for name, layer in met.items() if gain or "ratio" not in layer}
+        reach += [np.quantile(layer["ratio"], (0.1, 0.9)) for layer in layers.values() if len(layer.get("ratio", ()))]
     names = dict(zip(network.sensors["sensor"], network.sensors["label"], strict=True))
     return Drawn(
-        {name: _columns(table) for name, table in layers.items()},
-        _limits([part.to_numpy() for part in reach], look),
+        {name: _timed(network.clock, layer) for name, layer in layers.items()},
+        _limits(reach, look),
         f"{sensor}  {names.get(sensor, '')}".strip(),
         AXES.get(look.parameter, look.parameter.capitalize()),
     )
@@ -102,32 +109,43 @@ def visit_hours(hours: np.ndarray) -> np.ndarray:
     return ordered[np.diff(ordered, prepend=-np.inf) > VISIT_GAP_HOURS]
 
 
-def _visits(network: Network, sensor: str) -> dict[str, pd.DataFrame]:
-    """When somebody came: low-cost sensors, and references."""
+@once_a_network
+def _met(network: Network) -> dict[str, dict[str, Layer]]:  # noqa: ARG001 (kept for it)
+    return {}
+
+
+def met_by(network: Network, sensor: str) -> dict[str, Layer]:
+    """When somebody came, and partner ÷ own reading then; low-cost sensors and references apart."""
+    known = _met(network)
+    if sensor not in known:
+        known[sensor] = _visits(network, sensor) | _ratios(network, sensor)
+    return known[sensor]
+
+
+def _visits(network: Network, sensor: str) -> dict[str, Layer]:
     table, references = network.colocations, set(network.references)
-    mine = table[(table["sensor_a"] == sensor) | (table["sensor_b"] == sensor)]
-    hours = network.clock.hours(mine["time"])
+    rows = ((table["sensor_a"] == sensor) | (table["sensor_b"] == sensor)).to_numpy()
+    mine, hours = table[rows], record_hours(network)[rows]
     partner = np.where(mine["sensor_a"] == sensor, mine["sensor_b"], mine["sensor_a"])
     known = np.isin(partner, list(references))
     return {
-        name: pd.DataFrame({"time": network.clock.times(visit_hours(hours[rows]))})
-        for name, rows in (("visits", ~known), ("reference_visits", known))
+        name: {"hours": visit_hours(hours[kind])} for name, kind in (("visits", ~known), ("reference_visits", known))
     }
 
 
-def _ratios(network: Network, sensor: str) -> dict[str, pd.DataFrame]:
-    """Partner ÷ own reading."""
-    tables = {}
+def _ratios(network: Network, sensor: str) -> dict[str, Layer]:
+    layers = {}
+    points = ratio_points(network, sensor)
     for kind, name in (("low-cost", "ratios"), ("reference", "reference_ratios")):
-        hours, ratio = ratio_points(network, sensor)[kind]
+        hours, ratio = points[kind]
         step = max(1, len(hours) // MOST_POINTS)  # more would not be told apart
-        tables[name] = pd.DataFrame({"time": network.clock.times(hours[::step]), "ratio": ratio[::step]})
-    return tables
+        layers[name] = {"hours": hours[::step], "ratio": ratio[::step]}
+    return layers
 
 
 def _limits(reach: list[np.ndarray], look: Look) -> tuple[float, float]:
     """What the axis spans: all that is drawn but outliers, and some room."""
-    values = np.concatenate([np.asarray(part, dtype=float) for part in reach])
+    values = np.concatenate(reach)
     values = values[np.isfinite(values)]
     low, high = np.quantile(values, (0.01, 0.99)) if len(values) else (0.5, 2.0)
     if look.log and low > 0:
@@ -137,13 +155,17 @@ def _limits(reach: list[np.ndarray], look: Look) -> tuple[float, float]:
     return float(max(0.0, low - room) if look.parameter in POSITIVE else low - room), float(high + room)
 
 
-def _columns(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    columns = {name: table[name].to_numpy() for name in table.columns if name != "time"}
-    return {"time": _moments(table["time"]), **columns}
+def _timed(clock: Clock, layer: Layer) -> Layer:
+    """The layer with its hours as numbers that Bokeh draws: milliseconds since 1970 in UTC, or hours."""
+    hours = layer["hours"]
+    moments = hours if clock.origin is None else _origin(clock) + np.round(hours * HOUR_MS)
+    return {"time": moments, **{name: column for name, column in layer.items() if name != "hours"}}
 
 
-def _moments(times: pd.Series) -> np.ndarray:
-    """Times as numbers that Bokeh draws: milliseconds since 1970 in UTC, or hours."""
-    if isinstance(times.dtype, pd.DatetimeTZDtype):
-        return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[ms]").astype(np.float64)
-    return times.to_numpy(np.float64)
+def hours_of(clock: Clock, moments: np.ndarray) -> np.ndarray:
+    """Hours of the clock from the numbers that Bokeh draws.   [T] → [T]"""
+    return moments if clock.origin is None else (moments - _origin(clock)) / HOUR_MS
+
+
+def _origin(clock: Clock) -> float:
+    return clock.origin.timestamp() * 1e3  # type: ignore[union-attr]

@@ -43,6 +43,7 @@ class CalibrationPage(pn.viewable.Viewer):
         self.settled = self.shown.posterior
         self._redraw: Callable[[], None] = lambda: None
         self._waited = object()
+        self._known: tuple[tuple[Any, Any, Any], pd.DataFrame | None] = ((None, None, None), None)
         self.shown.param.watch(self._settle, "posterior")
 
     def _settle(self, *_: object) -> None:
@@ -171,17 +172,24 @@ class CalibrationPage(pn.viewable.Viewer):
     def _today(self) -> pn.widgets.Tabulator:
         """Every sensor now; picking a row shows it."""
 
-        def frame() -> pd.DataFrame:
-            network = self.session.network
-            if self.settled is None or network is None or network.colocations.empty:
-                return today_frame(None)
-            return today_frame(today(network, self.settled, self.tuning.hops))
-
-        view = today_table(frame())
+        view = today_table(today_frame(self._now()))
         view.on_click(lambda event: self.session.select([view.value["Sensor"].iloc[event.row]]))
-        self.param.watch(lambda *_: view.param.update(value=frame()), "settled")
-        self.tuning.param.watch(lambda *_: view.param.update(value=frame()), "hops")
+
+        def show(*_: object) -> None:
+            view.value = today_frame(self._now())
+
+        self.param.watch(show, "settled")
+        self.tuning.param.watch(show, "hops")
         return view
+
+    def _now(self) -> pd.DataFrame | None:
+        """Every sensor as it stands, found once for all that shows it."""
+        of = (self.session.network, self.settled, self.tuning.hops)
+        if not all(one is other for one, other in zip(of, self._known[0], strict=True)):
+            network, posterior, hops = of
+            empty = posterior is None or network is None or network.colocations.empty
+            self._known = (of, None if empty else today(network, posterior, hops))
+        return self._known[1]
 
     def _truth(self, parameter: str) -> Any:
         truth = read_truth(self.session.folder)
@@ -195,10 +203,10 @@ class CalibrationPage(pn.viewable.Viewer):
         pages = pmui.Pagination.from_param(shown.param.page, count=1)
 
         def redraw(*_: object) -> None:
-            network, posterior = self.session.network, self.settled
-            if posterior is None or network is None or network.colocations.empty:
+            network, posterior, found = self.session.network, self.settled, self._now()
+            if found is None:
                 return
-            rows = SORTED_BY[shown.order](today(network, posterior, None))
+            rows = SORTED_BY[shown.order](found)
             pages.count = max(1, -(-len(rows) // PER_PAGE))
             sensors = rows["sensor"].iloc[shown.page * PER_PAGE : (shown.page + 1) * PER_PAGE].tolist()
             look = Look("gain", self.tuning.hops, self._truth("gain"), small=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import panel_material_ui as pmui
+from bokeh.models.widgets.tables import NumberFormatter
 
 from calibdash.data.network import Network
 from calibdash.models.posterior import Posterior
@@ -49,8 +50,9 @@ def comparison(network: Network | None, posterior: Posterior | None, other: Post
             "Sensor": rows["sensor"],
             "Gain now": rows["here"].round(3),
             "Gain in the other run": rows["there"].round(3),
-            "Difference": [f"{value:+.1f} %" for value in rows["difference"]],
+            "Difference": rows["difference"].div(100).round(3) + 0.0,  # no "-0.0 %"
             "Within each other's band": ["yes" if agree else "no" for agree in rows["agree"]],
         }
     )
-    return titled("Beside the other run", table(frame, page_size=10, pagination="local"))
+    formatters = {"Difference": NumberFormatter(format="+0.0%")}
+    return titled("Beside the other run", table(frame, page_size=10, pagination="local", formatters=formatters))

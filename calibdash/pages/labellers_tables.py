@@ -39,7 +39,6 @@ CLICKED = f"""
 .tabulator-cell[tabulator-field="{EXPERT}"], .tabulator-cell[tabulator-field="{ERRS}"] {{
   cursor: pointer; font-size: 18px; color: #1e88e5;
 }}
-.tabulator-cell {{ overflow-wrap: anywhere; }}
 .tabulator-header .tabulator-col .tabulator-col-content {{ padding: 4px 4px; }}
 .tabulator-header .tabulator-col .tabulator-col-title {{ font-size: 12px; padding-right: 0; }}
 """

@@ -31,14 +31,18 @@ def role(sensors: pd.DataFrame) -> np.ndarray:
 
 
 def sensor_rows(network: Network) -> pd.DataFrame:
-    """A row a sensor, in the order of the sensors table, with what people want to see of it."""
+    """A row a sensor, in the order of the sensors table, with what people want to see of it.
+
+    ``sensor, label, role, type, colocations, at`` (its last visit, missing: never), ``last`` (the same in words)
+    """
     sensors, table = network.sensors, network.colocations
     sides = [table[["time", f"sensor_{side}"]].set_axis(["time", "sensor"], axis=1) for side in "ab"]
     met = pd.concat(sides).groupby("sensor")["time"].agg(["size", "max"])
     rows = pd.DataFrame({"sensor": sensors["sensor"], "label": sensors["label"], "role": role(sensors)})
     rows["type"] = sensors["type"]
     rows["colocations"] = met["size"].reindex(sensors["sensor"]).fillna(0).astype(int).to_numpy()
-    rows["last"] = [_moment(last) for last in met["max"].reindex(sensors["sensor"])]
+    rows["at"] = met["max"].reindex(sensors["sensor"]).array
+    rows["last"] = [_moment(last) for last in rows["at"]]
     return rows
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from html import escape
 
 import numpy as np
-import pandas as pd
 
 from calibdash.data.network import Clock
 from calibdash.pages.band_figure import BAND, HOPS, TRUTH
-from calibdash.pages.bands import Drawn
+from calibdash.pages.bands import Drawn, hours_of
 from calibdash.reports import svg
 from calibdash.reports.drawings import time_ticks
 
@@ -42,7 +41,7 @@ def _drawing(clock: Clock, drawn: Drawn) -> str:
     if not len(band["time"]):
         words = svg.text(WIDTH / 2, HEIGHT / 2, "not known", anchor="middle")
         return svg.canvas(WIDTH, HEIGHT, "no calibration", words)
-    hours = _hours(clock, band["time"])
+    hours = hours_of(clock, band["time"])
     frame = svg.Frame(WIDTH, HEIGHT, (float(hours[0]), float(hours[-1])), drawn.limits)
     x = frame.px(hours)
     body = svg.axes(
@@ -53,14 +52,9 @@ def _drawing(clock: Clock, drawn: Drawn) -> str:
     body += svg.line(x, frame.py(band["median"]), BAND, 1.8)
     for name, colour in (("hops", HOPS), ("truth", TRUTH)):
         if name in drawn.layers and len(layer := drawn.layers[name]["time"]):
-            at, level = _hours(clock, layer), drawn.layers[name]["median"]
+            at, level = hours_of(clock, layer), drawn.layers[name]["median"]
             if name == "hops":  # a step holds until the next
                 at, level = np.repeat(at, 2)[1:], np.repeat(level, 2)[:-1]
             inside = (at >= frame.x[0]) & (at <= frame.x[1])
             body += svg.line(frame.px(at[inside]), frame.py(level[inside]), colour, 1.2)
     return svg.canvas(WIDTH, HEIGHT, f"calibration of {drawn.title} over time", body)
-
-
-def _hours(clock: Clock, moments: np.ndarray) -> np.ndarray:
-    """Hours of the clock from the numbers that Bokeh draws.   [T] → [T]"""
-    return moments if clock.origin is None else clock.hours(pd.to_datetime(moments, unit="ms"))

@@ -82,10 +82,11 @@ def _rows(problem: Problem) -> str:
 def sensor_table(session: Session) -> pn.widgets.Tabulator:
     """Every sensor with its role and last visit; picking rows picks sensors."""
     columns = {"sensor": "Sensor", "label": "Name", "role": "Role", "type": "Type"}
-    columns |= {"colocations": "Colocations", "last": "Last visit"}
+    columns |= {"colocations": "Colocations", "at": "Last visit"}
 
     def frame(network: Network) -> pd.DataFrame:
-        return sensor_rows(network).rename(columns=columns)
+        rows = sensor_rows(network)[list(columns)]
+        return rows.assign(at=_sortable(rows["at"])).rename(columns=columns)
 
     view = table(frame(session.network), page_size=15, pagination="local", selectable="checkbox")
 
@@ -105,6 +106,13 @@ def sensor_table(session: Session) -> pn.widgets.Tabulator:
     return view
 
 
+def _sortable(times: pd.Series) -> pd.Series:
+    """Times that a table puts in the order of time: dates as letters, hours as numbers.   [S] → [S]"""
+    if pd.api.types.is_numeric_dtype(times):
+        return times.round()
+    return times.dt.strftime("%Y-%m-%d %H:%M").fillna("never")
+
+
 def labeller_table(labels: LabelSet) -> pn.widgets.Tabulator:
     """How many labels everybody gave, experts marked."""
     counts = labels.labels.groupby("labeller", sort=True).agg(Items=("item", "nunique"), Labels=("label", "size"))
@@ -115,8 +123,10 @@ def labeller_table(labels: LabelSet) -> pn.widgets.Tabulator:
 
 
 def table(frame: pd.DataFrame, **options: Any) -> pn.widgets.Tabulator:
-    """A plain table that fills its place."""
+    """A plain table that fills its place; long words are broken where others would be cut."""
     whole_titles = {"columnDefaults": {"headerWordWrap": True}}
+    wrap = ".tabulator .tabulator-cell { overflow-wrap: anywhere; }"
+    options["stylesheets"] = [wrap, *options.get("stylesheets", [])]
     return pn.widgets.Tabulator(
         frame,
         show_index=False,

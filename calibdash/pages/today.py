@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import panel as pn
+from bokeh.models.widgets.tables import NumberFormatter
 
 from calibdash.data.network import Network
 from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
+from calibdash.pages.bands import record_hours
 from calibdash.pages.tables import table
+from calibdash.state.once import once_a_network
 
 WIDE, DRIFTED, LONG_DAYS = 0.25, 0.15, 30.0
+VISIT = "Last visit, days ago"
+SHARES = {  # of the table's width, %
+    **{"Sensor": 10, "Name": 14, "Gain now": 8, "95 %": 13, "30 days": 9, VISIT: 10},
+    **{"Calibration comes": 19, "Status": 17},
+}
 SORTED_BY: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "width": lambda rows: rows.sort_values("width", ascending=False, kind="stable"),
     "change": lambda rows: rows.sort_values("change", key=abs, ascending=False, kind="stable"),
@@ -28,13 +37,13 @@ def today(network: Network, posterior: Posterior, hops: Multihop | None) -> pd.D
     ``sensor, name, gain, lower, upper, change`` (over 30 days, %), ``last visit`` (days ago), ``path, status``,
     ``width`` (upper ÷ lower)
     """
-    hours = network.clock.hours(network.colocations["time"])
+    hours = record_hours(network)
     end = hours.max()
     times = network.clock.times(np.array([max(end - 30 * 24, hours.min()), end]))
     table = posterior.calibration(times)
     table = table[table["parameter"] == "gain"]
     before, now = (table.iloc[start::2].set_index("sensor") for start in (0, 1))
-    last = _last_visit(network, hours)
+    last = _last_visit(network)
     names = network.sensors.set_index("sensor")["label"]
     rows = pd.DataFrame({"gain": now["median"], "lower": now["lower"], "upper": now["upper"]})
     rows["change"] = 100 * (now["median"] / before["median"] - 1)
@@ -51,17 +60,16 @@ def today(network: Network, posterior: Posterior, hops: Multihop | None) -> pd.D
 
 def today_frame(rows: pd.DataFrame | None) -> pd.DataFrame:
     """The same as people read it; None: no rows."""
-    columns = ["Sensor", "Name", "Gain now", "95 %", "30 days", "Last visit", "Calibration comes", "Status"]
     if rows is None:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=list(SHARES))
     return pd.DataFrame(
         {
             "Sensor": rows["sensor"],
             "Name": rows["name"],
             "Gain now": rows["gain"].round(2),
             "95 %": [f"{low:.2f} – {high:.2f}" for low, high in zip(rows["lower"], rows["upper"], strict=True)],
-            "30 days": [f"{change:+.0f} %" for change in rows["change"]],
-            "Last visit": [_ago(days) for days in rows["last visit"]],
+            "30 days": rows["change"].div(100).round(2) + 0.0,  # no "-0 %"
+            VISIT: rows["last visit"].round(),
             "Calibration comes": rows["path"],
             "Status": rows["status"],
         }
@@ -70,16 +78,11 @@ def today_frame(rows: pd.DataFrame | None) -> pd.DataFrame:
 
 def today_table(frame: pd.DataFrame) -> pn.widgets.Tabulator:
     """A table of it."""
-    shares = {"Sensor": 10, "Name": 13, "Gain now": 8, "95 %": 13, "30 days": 8, "Last visit": 13}
-    widths = {name: f"{share}%" for name, share in {**shares, "Calibration comes": 18, "Status": 17}.items()}
-    wrapped = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
-    return table(frame, page_size=10, pagination="local", widths=widths, formatters=wrapped)
-
-
-def _ago(days: float) -> str:
-    if days != days:
-        return "never"
-    return "today" if days < 1 else "yesterday" if days < 1.5 else f"{days:.0f} days ago"
+    widths = {name: f"{share}%" for name, share in SHARES.items()}
+    formatters: dict[str, Any] = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
+    # numbers stay numbers, so that a column can be sorted
+    formatters |= {"30 days": NumberFormatter(format="+0%"), VISIT: NumberFormatter(format="0", nan_format="never")}
+    return table(frame, page_size=10, pagination="local", widths=widths, formatters=formatters)
 
 
 def _status(row: pd.Series, relative: bool) -> str:
@@ -96,8 +99,10 @@ def _status(row: pd.Series, relative: bool) -> str:
     return "; ".join(words) or "fine"
 
 
-def _last_visit(network: Network, hours: np.ndarray) -> pd.Series:
-    table = network.colocations
+@once_a_network
+def _last_visit(network: Network) -> pd.Series:
+    """Hour of each sensor's last colocation, by its name."""
+    table, hours = network.colocations, record_hours(network)
     sides = [pd.Series(hours, index=table[f"sensor_{side}"]) for side in "ab"]
     return pd.concat(sides).groupby(level=0).max()
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
 from calibdash.pages.band_figure import BAND, HOPS, BandFigure
-from calibdash.pages.bands import Look, band_table, drawn, visit_hours
+from calibdash.pages.bands import Look, band, drawn, visit_hours
 from calibdash.pages.compare import differences
 from calibdash.pages.small_bands import WIDTH, small_bands
 from calibdash.pages.today import SORTED_BY, today, today_frame
@@ -53,8 +54,8 @@ def test_wider_beliefs_make_wider_bands(tuning: Tuning) -> None:
     network = tuning.session.network
 
     def width() -> float:
-        band = band_table(tuning.preview, network, "aq-16")
-        return float(np.mean(np.log(band["upper"] / band["lower"])))
+        shown = band(tuning.preview, network, "aq-16")
+        return float(np.mean(np.log(shown["upper"] / shown["lower"])))
 
     tuning.drift_percent = 5.0
     narrow = width()
@@ -92,6 +93,23 @@ def test_the_plot_shows_band_steps_ratios_visits_and_truth(tuning: Tuning, examp
     inner = layers["band"]
     assert (inner["lower"] < inner["lower50"]).all()
     assert (inner["upper50"] < inner["upper"]).all()
+
+
+def test_what_is_drawn_is_what_tables_say(tuning: Tuning) -> None:
+    network, sensor = tuning.session.network, "aq-05"
+    layers = drawn(network, sensor, tuning.preview, Look("gain", tuning.hops)).layers
+    stamps = pd.to_datetime(layers["band"]["time"], unit="ms", utc=True)
+    table = tuning.preview.calibration(stamps, [sensor])
+    for name in ("median", "lower", "upper"):
+        np.testing.assert_allclose(layers["band"][name], table[name], rtol=1e-6)
+    steps = tuning.hops.calibration(None, [sensor])
+    np.testing.assert_allclose(layers["hops"]["median"], steps["median"])
+    assert list(pd.to_datetime(layers["hops"]["time"], unit="ms", utc=True)) == list(steps["time"].dt.round("ms"))
+    colocations = network.colocations
+    mine = colocations[(colocations["sensor_a"] == sensor) | (colocations["sensor_b"] == sensor)]
+    others = len(layers["ratios"]["time"]) + len(layers["reference_ratios"]["time"])
+    assert others == len(mine)
+    assert layers["visits"]["time"][0] == mine["time"].iloc[0].timestamp() * 1e3
 
 
 def test_a_figure_takes_another_sensor_in_place(tuning: Tuning) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import panel as pn
 import pytest
 from playwright.sync_api import Page, expect
 
 from calibdash.data.network import meetings
+from calibdash.models.preview import preview
 from calibdash.pages.network import NetworkPage, NetworkViews
 from calibdash.pages.plots import EDGES, PATH, edge_kind, edge_looks, graph_edges, mercator, sensor_rows, visits_raster
 from calibdash.pages.tables import problem_table, sensor_table
+from calibdash.pages.today import today, today_frame
 from calibdash.state.folders import find_folders
 from calibdash.state.session import Session
 from tests.pages.conftest import serving
@@ -145,7 +148,20 @@ def test_one_bare_table_still_makes_a_page(tmp_path: Path) -> None:
     session = Session({"x": tmp_path})
     assert list(problem_table(session.checked.problems).value["File"]) == ["sensors.csv", "sensors.csv"]
     assert isinstance(NetworkPage(session=session).__panel__(), pn.Column)
-    assert list(sensor_table(session).value["Last visit"]) == ["hour 0", "hour 0"]
+    assert list(sensor_table(session).value["Last visit"]) == [0.0, 0.0]
+
+
+def test_tables_sort_last_visits_by_time(examples: Path) -> None:
+    session = Session({"x": examples / "kampala"})
+    last = dict(sensor_table(session).value[["Sensor", "Last visit"]].to_numpy())
+    hours = dict(sensor_rows(session.network)[["sensor", "at"]].to_numpy())
+    assert sorted(last, key=lambda sensor: (last[sensor], sensor)) == sorted(
+        last, key=lambda sensor: (hours[sensor].floor("min"), sensor)
+    )
+    rows = today(session.network, preview(session.network), None)
+    shown = today_frame(rows)
+    assert shown["30 days"].to_numpy() == pytest.approx(rows["change"] / 100, abs=0.0051)
+    assert not np.signbit(shown["30 days"][shown["30 days"] == 0]).any()
 
 
 def test_the_table_and_the_session_pick_together(examples: Path) -> None:
