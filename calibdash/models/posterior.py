@@ -40,9 +40,9 @@ class Record:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Posterior:
-    """q over whitened inducing values, and what it takes to read it.
+    """q over whitened inducing values, and what it takes to read it. Two posteriors are the same if they are one.
 
     sensors [S_all] names; mobile, reference [S_all]; latent [S_all]: number of the sensor's process, −1: reference;
     level: the typical reading, unit of everything inside; fill: what stands in for a missing covariate;

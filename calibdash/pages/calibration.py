@@ -16,7 +16,7 @@ from calibdash.pages.band_figure import BandFigure
 from calibdash.pages.bands import POSITIVE, Look, drawn
 from calibdash.pages.compare import comparison
 from calibdash.pages.controls import controls
-from calibdash.pages.layout import beside, csv_bytes, download, titled, words
+from calibdash.pages.layout import beside, csv_bytes, download, later, titled, words
 from calibdash.pages.pair import PairView
 from calibdash.pages.readings import ReadingsView
 from calibdash.pages.small_bands import STYLE, small_bands
@@ -74,10 +74,10 @@ class CalibrationPage(pn.viewable.Viewer):
             self._bar(),
             pn.Column(self._large(), **FILL),
             PairView(session=self.session, shown=lambda: shown).__panel__(),
-            titled("Today", self._today()),
+            titled("Today", later(self._today)),
             self._comparison(),
-            titled("All sensors", self._multiples()),
-            titled("Calibrate readings", ReadingsView(shown=shown).__panel__()),
+            titled("All sensors", later(self._multiples)),
+            titled("Calibrate readings", later(ReadingsView(shown=shown).__panel__)),
             **FILL,
         )
 
@@ -171,7 +171,6 @@ class CalibrationPage(pn.viewable.Viewer):
 
     def _today(self) -> pn.widgets.Tabulator:
         """Every sensor now; picking a row shows it."""
-
         view = today_table(today_frame(self._now()))
         view.on_click(lambda event: self.session.select([view.value["Sensor"].iloc[event.row]]))
 

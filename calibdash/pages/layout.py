@@ -61,7 +61,11 @@ def _grid(views: Sequence[pn.viewable.Viewable], columns: str, narrow: str = "")
 def later(make: Callable[[], pn.viewable.Viewable]) -> pn.Column:
     """A view that is made once the page is on the screen, so that what is above it comes sooner."""
     place = pn.Column(sizing_mode="stretch_width")
-    pn.state.onload(lambda: place.append(make()))
+    document = pn.state.curdoc
+    if document is not None and pn.state.loaded:  # a page that is opened while others are there
+        document.add_next_tick_callback(lambda: place.append(make()))
+    else:
+        pn.state.onload(lambda: place.append(make()))
     return place
 
 

@@ -29,6 +29,7 @@ class RunsPage(pn.viewable.Viewer):
     open_run: Any = param.Callable(doc="Called with the id of a run that is to be shown.")
     use_settings: Any = param.Callable(doc="Called with the id of a run whose settings are to be used again.")
     person: Any = param.ClassSelector(class_=Person, default=EVERYBODY, instantiate=False, doc="Who looks.")
+    showing: Any = param.Callable(default=lambda: True, doc="Whether the page is on the screen.")
     picked = param.String(doc="Id of the picked run.")
     deleted = param.String(doc="Id of the run deleted last, for undo.")
 
@@ -109,7 +110,7 @@ class RunsPage(pn.viewable.Viewer):
         export = download("Export", "run.zip", lambda: self.queue.store.export(self.picked), disabled=none)
         buttons += [*changing, export] if self.person.may_change else [export, look_only(margin=(14, 10))]
         if pn.state.curdoc is not None:
-            pn.state.add_periodic_callback(self.refresh, REFRESH_MS)
+            pn.state.add_periodic_callback(lambda: self.refresh() if self.showing() else None, REFRESH_MS)
         return pn.Column(
             titled("Runs", pn.Column(pn.FlexBox(*buttons, gap="8px"), self._place, sizing_mode="stretch_width")),
             sizing_mode="stretch_width",

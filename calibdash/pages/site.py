@@ -53,11 +53,12 @@ pn.extension("tabulator", "filedropper", notifications=True)
 
 @dataclass(frozen=True)
 class Desk:
-    """What one session works with; ``turn`` opens a page by its name."""
+    """What one session works with; ``turn`` opens a page by its name, ``open_page`` tells which one is open."""
 
     session: Session
     queue: AnyQueue
     turn: Callable[[str], None]
+    open_page: Callable[[], str] = lambda: ""
     door: Door | None = None
 
     @cached_property
@@ -124,7 +125,11 @@ PAGES: tuple[tuple[str, Callable[[Desk], pn.viewable.Viewable]], ...] = (
     (
         "Runs",
         lambda desk: RunsPage(
-            queue=desk.queue, open_run=desk.open_run, use_settings=desk.use_settings, person=desk.session.person
+            queue=desk.queue,
+            open_run=desk.open_run,
+            use_settings=desk.use_settings,
+            person=desk.session.person,
+            showing=lambda: desk.open_page() == "Runs",
         ).__panel__(),
     ),
 )
@@ -156,8 +161,14 @@ def _build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None, perso
     door = Door(session, shelf, folders, _scheduler(pn.state.curdoc)) if shelf else None
     if door and pn.state.curdoc is not None:
         pn.state.on_session_destroyed(lambda _: door.close())
-    desk = Desk(session, personal, lambda title: setattr(tabs, "active", titles.index(title)), door)
     titles = [title for title, _ in PAGES]
+    desk = Desk(
+        session,
+        personal,
+        turn=lambda title: setattr(tabs, "active", titles.index(title)),
+        open_page=lambda: titles[tabs.active],
+        door=door,
+    )
     select = pmui.Select.from_param(desk.session.param.folder, label="Network", sizing_mode="stretch_width")
     places = [pn.Column(sizing_mode="stretch_width") for _ in PAGES]
     tabs = Tabs(*((title, place) for (title, _), place in zip(PAGES, places, strict=True)), sizing_mode="stretch_width")

@@ -20,8 +20,14 @@ from calibdash.state.once import once_a_network
 WIDE, DRIFTED, LONG_DAYS = 0.25, 0.15, 30.0
 VISIT = "Last visit, days ago"
 SHARES = {  # of the table's width, %
-    **{"Sensor": 10, "Name": 14, "Gain now": 8, "95 %": 13, "30 days": 9, VISIT: 10},
-    **{"Calibration comes": 19, "Status": 17},
+    "Sensor": 10,
+    "Name": 14,
+    "Gain now": 8,
+    "95 %": 13,
+    "30 days": 9,
+    VISIT: 10,
+    "Calibration comes": 19,
+    "Status": 17,
 }
 SORTED_BY: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "width": lambda rows: rows.sort_values("width", ascending=False, kind="stable"),

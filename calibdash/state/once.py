@@ -14,19 +14,22 @@ KEPT = 8
 T = TypeVar("T")
 
 
-def once_a_network(function: Callable[[Network], T]) -> Callable[[Network], T]:
-    """Keep the results for the last networks; nobody changes a network in place, so the same object has the same."""
-    known: deque[tuple[Network, T]] = deque(maxlen=KEPT)
+def once_a_network(function: Callable[..., T], kept: int = KEPT) -> Callable[..., T]:
+    """Keep the last results of ``function(network, …)`` by the network and what else it was asked with.
+
+    Nobody changes a network in place, so the same object has the same results.
+    """
+    known: deque[tuple[Network, tuple[object, ...], T]] = deque(maxlen=kept)
     lock = threading.Lock()
 
     @wraps(function)
-    def asked(network: Network) -> T:
+    def asked(network: Network, *more: object) -> T:
         with lock:
-            place = next((place for place, (other, _) in enumerate(known) if other is network), None)
-            found = (network, function(network)) if place is None else known[place]
+            place = next((n for n, (other, rest, _) in enumerate(known) if other is network and rest == more), None)
+            found = (network, more, function(network, *more)) if place is None else known[place]
             if place is not None:
                 del known[place]
             known.append(found)
-            return found[1]
+            return found[2]
 
     return asked

@@ -28,6 +28,7 @@ from calibdash.planning.days import plan_days
 from calibdash.planning.riders import riders_of
 from calibdash.state.background import Background
 from calibdash.state.fitting import Schedule
+from calibdash.state.once import once_a_network
 from calibdash.state.rider_table import changed_rider, one_more, riders_in
 from calibdash.state.session import Session
 from calibdash.state.shown import Shown
@@ -195,7 +196,7 @@ class Planning(param.Parameterized):
 
         def work() -> Iterator[Plan]:
             for effort in ("quick", "full"):
-                yield plan(posterior, network, replace(settings, effort=effort), pinned=fixed, dropped=dropped)
+                yield planned(network, posterior, replace(settings, effort=effort), fixed, dropped)
 
         self._plans.ask(work)
 
@@ -350,3 +351,16 @@ class Planning(param.Parameterized):
 
     def _looked(self, failure: str) -> None:
         self.param.update(looking=False, message=failure)
+
+
+def _planned(
+    network: Network,
+    posterior: Posterior,
+    settings: PlanSettings,
+    fixed: tuple[Promise, ...],
+    dropped: tuple[Promise, ...],
+) -> Plan:
+    return plan(posterior, network, settings, pinned=fixed, dropped=dropped)
+
+
+planned = once_a_network(_planned, kept=4)  # sessions that look at the same network begin with the same plan

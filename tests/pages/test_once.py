@@ -23,3 +23,18 @@ def test_a_network_is_looked_at_once_and_old_ones_are_let_go() -> None:
     assert len(asked) == KEPT + 1
     name(networks[1])
     assert asked[-1] == "1"
+
+
+def test_what_else_is_asked_counts_too() -> None:
+    network = Network("x", pd.DataFrame(), pd.DataFrame(), Clock())
+    asked: list[int] = []
+
+    def double(_: Network, number: int) -> int:
+        asked.append(number)
+        return 2 * number
+
+    kept = once_a_network(double, kept=2)
+    assert [kept(network, number) for number in (1, 2, 1, 2, 3, 2)] == [2, 4, 2, 4, 6, 4]
+    assert asked == [1, 2, 3]
+    assert kept(network, 1) == 2
+    assert asked == [1, 2, 3, 1]
