@@ -21,7 +21,7 @@ browser:
 	@sh tools/find-chromium
 
 test: setup browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -12,6 +12,8 @@ from calibdash.cli.options import FOLDER
 from calibdash.cli.output import say
 from calibdash.cli.serve_access import access_options, service_of
 
+GARBAGE = (20_000, 10, 10)  # objects before Python looks for rings of them: a page makes hundreds of thousands
+
 
 @click.command()
 @click.argument("folders", type=FOLDER, metavar="[DIR]...", nargs=-1)
@@ -71,5 +73,6 @@ def serve(
     tell(f"calibdash is at {scheme}://{host}:{server.port}{server.prefix} (Ctrl+C stops it)")
     gc.collect()
     gc.freeze()  # what was loaded stays: looking through it again and again would hold up every page
+    gc.set_threshold(*GARBAGE)
     server.run_until_shutdown()
     stop(queue)

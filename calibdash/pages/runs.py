@@ -46,7 +46,16 @@ class RunsPage(pn.viewable.Viewer):
         """A new table, the picked run picked: rows of a table that has changed in place can no longer be clicked."""
         picked = frame.index[frame["id"] == self.picked].tolist()
         self.picked = self.picked if picked else ""
-        shown = table(frame, page_size=15, pagination="local", selectable=1, hidden_columns=["id"], selection=picked)
+        shown = table(
+            frame,
+            page_size=15,
+            pagination="local",
+            selectable=1,
+            hidden_columns=["id"],
+            selection=picked,
+            formatters={name: {"type": "textarea"} for name in ("Network", "Settings", "Seen by", "Message")},
+            widths={"Started": 150, "Kind": 90, "Status": 100, "Seconds": 100},
+        )
         shown.param.watch(self._pick, "selection")
         self._place.objects = [shown]
         return shown

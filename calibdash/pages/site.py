@@ -22,7 +22,7 @@ from calibdash.pages.ended import free_at_end
 from calibdash.pages.labellers import LabellersPage
 from calibdash.pages.light import Page, Tabs
 from calibdash.pages.network import NetworkPage, period_slider
-from calibdash.pages.quick_defaults import keep_defaults
+from calibdash.pages.quick import make_quick
 from calibdash.pages.report import ReportPage
 from calibdash.pages.runs import RunsPage
 from calibdash.pages.visits import VisitsPage
@@ -47,7 +47,7 @@ SCHEDULER_VARIABLE = "CALIBDASH_SCHEDULER"
 log = logging.getLogger(__name__)
 Waiting = TypeVar("Waiting", bound=Awaited)
 
-keep_defaults()
+make_quick()
 pn.extension("tabulator", "filedropper", notifications=True)
 
 

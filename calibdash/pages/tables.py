@@ -88,7 +88,8 @@ def sensor_table(session: Session) -> pn.widgets.Tabulator:
         rows = sensor_rows(network)[list(columns)]
         return rows.assign(at=_sortable(rows["at"])).rename(columns=columns)
 
-    view = table(frame(session.network), page_size=15, pagination="local", selectable="checkbox")
+    whole = {"Name": {"type": "textarea"}}
+    view = table(frame(session.network), page_size=15, pagination="local", selectable="checkbox", formatters=whole)
 
     def show_selection(*_: object) -> None:
         rows = view.value.index[view.value["Sensor"].isin(session.selected)].tolist()

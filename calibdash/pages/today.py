@@ -18,17 +18,18 @@ from calibdash.pages.tables import table
 from calibdash.state.once import once_a_network
 
 WIDE, DRIFTED, LONG_DAYS = 0.25, 0.15, 30.0
-VISIT = "Last visit, days ago"
+VISIT = "Days since a visit"
 SHARES = {  # of the table's width, %
-    "Sensor": 10,
-    "Name": 14,
-    "Gain now": 8,
-    "95 %": 13,
+    "Sensor": 11,
+    "Name": 13,
+    "Gain now": 9,
+    "95 %": 15,
     "30 days": 9,
     VISIT: 10,
-    "Calibration comes": 19,
-    "Status": 17,
+    "Calibration comes": 18,
+    "Status": 15,
 }
+SMALL = ".tabulator .tabulator-cell, .tabulator .tabulator-col-title { font-size: 14px; }"
 SORTED_BY: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "width": lambda rows: rows.sort_values("width", ascending=False, kind="stable"),
     "change": lambda rows: rows.sort_values("change", key=abs, ascending=False, kind="stable"),
@@ -88,7 +89,7 @@ def today_table(frame: pd.DataFrame) -> pn.widgets.Tabulator:
     formatters: dict[str, Any] = {name: {"type": "textarea"} for name in ("Name", "Calibration comes", "Status")}
     # numbers stay numbers, so that a column can be sorted
     formatters |= {"30 days": NumberFormatter(format="+0%"), VISIT: NumberFormatter(format="0", nan_format="never")}
-    return table(frame, page_size=10, pagination="local", widths=widths, formatters=formatters)
+    return table(frame, page_size=10, pagination="local", widths=widths, formatters=formatters, stylesheets=[SMALL])
 
 
 def _status(row: pd.Series, relative: bool) -> str:

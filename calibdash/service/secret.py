@@ -7,6 +7,7 @@ import hmac
 import os
 import secrets
 import stat
+import tempfile
 from pathlib import Path
 
 from calibdash.errors import CalibdashError
@@ -23,11 +24,8 @@ def cookie_secret(data: Path) -> str:
     file = data / FILE
     try:
         data.mkdir(parents=True, exist_ok=True)
-        try:
-            with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as content:
-                content.write(secrets.token_hex(32))
-        except FileExistsError:
-            pass
+        if not os.path.lexists(file):
+            _make(file)
         with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))) as content:
             if stat.S_IMODE(os.fstat(content.fileno()).st_mode) & 0o077:
                 raise CalibdashError(f"Others can read {file}, which signs the logins.", f"Run: chmod 600 {file}")
@@ -35,6 +33,20 @@ def cookie_secret(data: Path) -> str:
     except OSError as reason:
         hint = f"Check the rights of the data directory, or set {VARIABLE}."
         raise CalibdashError(f"The secret in {file} cannot be kept: {reason.strerror}.", hint) from reason
+
+
+def _make(file: Path) -> None:
+    """Write a new secret under another name and put it in place whole: half a secret would keep the server down."""
+    descriptor, part = tempfile.mkstemp(prefix=f"{FILE}.", suffix=".part", dir=file.parent)  # mode 600
+    try:
+        with os.fdopen(descriptor, "w") as content:
+            content.write(secrets.token_hex(32))
+            content.flush()
+            os.fsync(content.fileno())
+        os.replace(part, file)
+    except BaseException:
+        os.unlink(part)
+        raise
 
 
 def session_key(secret: str) -> bytes:

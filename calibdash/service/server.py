@@ -16,11 +16,12 @@ from calibdash.service.exposure import check_exposure, websocket_origins
 from calibdash.service.people import People, of_file, of_patterns
 from calibdash.service.secret import cookie_secret, session_key
 
-# A page that was closed is forgotten half a minute later; one that sleeps behind a proxy is kept awake.
+# A page that was closed is forgotten a minute later, one that a slow server or line has not yet joined is not; a page
+# that sleeps behind a proxy is kept awake.
 SESSIONS = {
     "keep_alive_milliseconds": 30_000,
     "check_unused_sessions_milliseconds": 15_000,
-    "unused_session_lifetime_milliseconds": 15_000,
+    "unused_session_lifetime_milliseconds": 60_000,
 }
 MESSAGE_BYTES = 16 << 20  # of one message from a browser; pieces of dropped files have 4 MB
 BODY_BYTES = 1 << 20  # of one posted form

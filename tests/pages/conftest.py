@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -65,6 +65,19 @@ def address_of(server: subprocess.Popen) -> str:
         said.append(server.stderr.readline())
         assert said[-1], f"the server stopped: {said}"
     return found[0]
+
+
+def turn(page: Page, title: str) -> None:
+    """Open a page of the dashboard. On a narrow screen tabs scroll, and one that moves away between press and release
+    takes no click: a person clicks again.
+    """
+    tab = page.get_by_role("tab", name=title, exact=True)
+    for _ in range(3):
+        tab.click()
+        with suppress(AssertionError):
+            expect(tab).to_have_attribute("aria-selected", "true", timeout=20_000)
+            return
+    raise AssertionError(f"{title} does not open")
 
 
 @pytest.fixture(scope="session")

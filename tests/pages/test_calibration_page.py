@@ -17,7 +17,7 @@ from calibdash.pages.band_figure import BAND, HOPS, BandFigure
 from calibdash.pages.bands import Look, band, drawn, visit_hours
 from calibdash.pages.compare import differences
 from calibdash.pages.small_bands import WIDTH, small_bands
-from calibdash.pages.today import SORTED_BY, today, today_frame
+from calibdash.pages.today import SORTED_BY, VISIT, today, today_frame
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.store import RunStore
 from calibdash.state.fitting import Fitting
@@ -251,6 +251,15 @@ def test_walk_to_a_fit(site: str, watched: Page) -> None:
     watched.get_by_role("tab", name="Calibration").click()
     expect(watched.get_by_text("Live preview of what you believe")).to_be_visible()
     expect(watched.get_by_text("from aq-", exact=False).first).to_be_visible()
+    cells = watched.locator(f".tabulator-row [tabulator-field='{VISIT}']")
+    for _ in range(2):  # the longest without a visit first
+        watched.locator(f".tabulator-col[tabulator-field='{VISIT}'] .tabulator-col-title").click()
+    expect(watched.locator(f".tabulator-col[tabulator-field='{VISIT}']")).to_have_attribute("aria-sort", "descending")
+    days = [int(text) for text in cells.all_inner_texts()]
+    assert days == sorted(days, reverse=True)
+    third = watched.locator(".tabulator-row [tabulator-field=Sensor]").nth(2)
+    third.click()  # a sorted row still shows its own sensor
+    expect(watched.get_by_role("combobox").filter(has_text=third.inner_text())).to_be_visible()
     as_set(watched)
     watched.get_by_role("button", name="Fit", exact=True).click()
     expect(watched.get_by_text("Full fit. Move a slider")).to_be_visible(timeout=240_000)

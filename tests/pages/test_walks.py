@@ -13,7 +13,7 @@ from calibdash.cli.main import run
 from calibdash.data.simulate import PRESETS, simulate_network, write_network
 from calibdash.pages.site import PAGES
 from calibdash.state.tuning import SLIDERS
-from tests.pages.conftest import address_of, serving, started
+from tests.pages.conftest import address_of, serving, started, turn
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -112,8 +112,7 @@ def test_dark_and_narrow(site: str, watched: Page) -> None:
     watched.get_by_role("button", name="Toggle theme").click()
     expect(watched.locator("body")).to_have_css("background-color", "rgb(18, 18, 18)")
     for title, _ in PAGES:
-        watched.get_by_role("tab", name=title, exact=True).click()
-        expect(watched.get_by_role("tab", name=title, exact=True)).to_have_attribute("aria-selected", "true")
+        turn(watched, title)
     assert watched.evaluate("document.documentElement.scrollWidth") <= 800
 
 
@@ -148,10 +147,6 @@ def test_hostile_names_stay_text_on_every_page(tmp_path: Path, page: Page) -> No
         assert page.locator("img[src=x]").count() == 0
         assert page.title() == "calibdash"
 
-    def turn(title: str) -> None:
-        page.get_by_role("tab", name=title, exact=True).click()
-        expect(page.get_by_role("tab", name=title, exact=True)).to_have_attribute("aria-selected", "true")
-
     with serving(tmp_path, options=["--basic-auth", str(users)]) as address:
         page.goto(f"{address}/login?next={HOSTILE}")
         page.get_by_label("Name").fill(HOSTILE)
@@ -162,14 +157,14 @@ def test_hostile_names_stay_text_on_every_page(tmp_path: Path, page: Page) -> No
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_text(f"Logged in as {HOSTILE}")).to_be_visible(timeout=SLOW)
         for title, _ in PAGES:
-            turn(title)
+            turn(page, title)
             page.wait_for_load_state("networkidle", timeout=SLOW)
             nothing_ran()
-        turn("Network")
+        turn(page, "Network")
         page.locator(".tabulator-row", has_text="onerror").first.get_by_role("checkbox").click()
         page.locator(".bk-Figure, .bk-Canvas").first.hover()
         nothing_ran()
-        turn("Calibration")
+        turn(page, "Calibration")
         expect(page.get_by_text("Today", exact=True)).to_be_visible(timeout=SLOW)
         as_set(page)
         fit(page)
@@ -178,16 +173,16 @@ def test_hostile_names_stay_text_on_every_page(tmp_path: Path, page: Page) -> No
         expect(page.get_by_role("menuitem").first).to_be_visible()
         page.keyboard.press("Escape")
         nothing_ran()
-        turn("Labellers")
+        turn(page, "Labellers")
         fit(page)
         expect(page.get_by_text("items.csv")).to_be_visible(timeout=SLOW)
         nothing_ran()
-        turn("Visits")
-        turn("Report")
+        turn(page, "Visits")
+        turn(page, "Report")
         page.get_by_role("button", name="Make the report").click()
         expect(page.frame_locator("iframe").get_by_text("In short")).to_be_visible(timeout=SLOW)
         nothing_ran()
-        turn("Runs")
+        turn(page, "Runs")
         row = page.locator(".tabulator-row", has_text="labels").first
         expect(row).to_contain_text(f"{HOSTILE} alone")
         row.click()

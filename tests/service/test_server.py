@@ -24,6 +24,8 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
 from calibdash.cli.main import run
+from calibdash.errors import CalibdashError
+from calibdash.service.secret import cookie_secret
 from calibdash.service.server import MESSAGE_BYTES
 from tests.loops import awaited
 from tests.pages.conftest import address_of, serving, started
@@ -224,6 +226,19 @@ def test_what_panel_serves_by_itself_is_no_way_out_of_the_folder(site: str) -> N
         status, _, text, _ = ann.ask(path)
         assert status in (400, 403, 404), path
         assert "import" not in text
+
+
+def test_a_secret_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("calibdash.service.secret.os.fsync", full)
+        with pytest.raises(CalibdashError, match="No space left"):
+            cookie_secret(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert cookie_secret(tmp_path) == cookie_secret(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [".cookie-secret"]
 
 
 def test_a_secret_lies_in_the_data_directory_for_the_server_alone(examples: Path, tmp_path: Path, users: Path) -> None:

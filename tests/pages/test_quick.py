@@ -11,9 +11,9 @@ from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Plot
 from bokeh.themes import Theme
 
-from calibdash.pages.quick_defaults import keep_defaults
+from calibdash.pages.quick import make_quick
 
-keep_defaults()
+make_quick()
 AS_BOKEH = PropertyDescriptor._get_default.__wrapped__
 
 
