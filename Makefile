@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PORT   ?= 5006
 
-.PHONY: setup serve test check bench browser docs examples constraints clean
+.PHONY: setup serve test check audit bench browser docs examples constraints clean
 
 setup: $(STAMP)
 
@@ -28,6 +28,12 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Known faults of the pinned versions, in an environment of its own; what the package index has no advisories for is said.
+audit:
+	@PYTHON="$(PYTHON)" VENV="$(VENV)-audit" sh tools/make-venv
+	$(VENV)-audit/bin/pip install --quiet pip-audit
+	$(VENV)-audit/bin/pip-audit --no-deps --disable-pip --requirement constraints.txt
+
 bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -43,4 +49,4 @@ constraints: setup
 	$(BIN)/pip freeze --exclude-editable --exclude calibdash | sed 's/ @.*//' > constraints.txt
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-audit build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -45,12 +45,11 @@ def main(quick: bool = False) -> None:
     sessions, moves, clicks, visits = (4, 6, 10, 3) if quick else (20, 12, 30, 5)
     figures: dict[str, str] = {}
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        with empty_page() as address, fresh(launched) as browser:
+        with empty_page() as address, fresh(playwright) as browser:
             nothing = [opened(browser, address, EMPTY_THERE)[0] for _ in range(1 + visits)]
         cold, warm = nothing[0], float(np.median(nothing[1:]))
         figures["an empty page, cold / warm"] = f"{cold:.2f} / {warm:.2f} s"
-        with dashboard() as (address, process), fresh(launched) as browser:
+        with dashboard() as (address, process), fresh(playwright) as browser:
             seen = [opened(browser, address, GRAPH_THERE, TABLE_THERE) for _ in range(1 + visits)]
             (first, whole), (again, all_again) = seen[0], np.median(seen[1:], axis=0)
             figures["first page, cold / warm"] = f"{first:.2f} / {again:.2f} s"
@@ -83,7 +82,6 @@ def main(quick: bool = False) -> None:
                 for each in (page, second):
                     each.get_by_role("button", name="Fit", exact=True).wait_for(timeout=4 * PATIENCE)
             figures[f"memory, {len(pages) + 2} sessions and two fits"] = f"{memory.most / 1e9:.2f} GB"
-        launched.close()
     table = Table("", "figure", title="The dashboard on the example network")
     for name, value in figures.items():
         table.add_row(name, value)
@@ -121,11 +119,14 @@ def dashboard() -> Iterator[tuple[str, subprocess.Popen]]:
 
 
 @contextmanager
-def fresh(launched: Browser) -> Iterator[BrowserContext]:
-    """A browser that has been nowhere yet, and remembers what it loads."""
-    context = launched.new_context(viewport={"width": 1280, "height": 900})
-    yield context
-    context.close()
+def fresh(playwright: Playwright) -> Iterator[BrowserContext]:
+    """A browser that has been nowhere yet and, as a person's does, keeps on disk what it loads and compiles."""
+    with tempfile.TemporaryDirectory() as profile:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=shutil.which("chromium"), args=FLAGS, viewport={"width": 1280, "height": 900}
+        )
+        yield context
+        context.close()
 
 
 def visited(browser: BrowserContext, address: str, there: str) -> Page:

@@ -25,6 +25,7 @@ FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 FACTS = ("run", "session", "status", "seconds")  # what an event can carry besides its words
 FRAMES = 12
+LEFT = ("WebSocketClosedError", "StreamClosedError")  # somebody closed the page while it was written to: no error
 GREETING = re.compile(
     r"I\d{4} |WARNING: All log messages before absl|To enable the following instructions"
 )  # TensorFlow's
@@ -126,6 +127,8 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
 
 
 def _wanted(record: logging.LogRecord) -> bool:
+    if record.exc_info and record.exc_info[0] is not None and record.exc_info[0].__name__ in LEFT:
+        return False
     return record.name != "tornado.access"  # a line for every request that went wrong, with its address and path
 
 

@@ -7,7 +7,9 @@ import logging
 
 import pytest
 
-from calibdash.service.logs import Lines, session_name
+from tornado.websocket import WebSocketClosedError
+
+from calibdash.service.logs import Lines, _wanted, session_name
 
 
 def line(form: str, name: str, message: str, *arguments: object, **facts: object) -> str:
@@ -57,3 +59,10 @@ def test_a_session_is_not_named_by_what_opens_it() -> None:
     assert session_name("secret-id") == session_name("secret-id") != session_name("other")
     assert "secret" not in session_name("secret-id")
     assert session_name() == ""
+
+
+@pytest.mark.parametrize(("reason", "told"), [(WebSocketClosedError(), False), (ValueError(), True)])
+def test_who_closes_a_page_is_no_error(reason: Exception, told: bool) -> None:
+    facts = (type(reason), reason, None)
+    record = logging.LogRecord("asyncio", logging.ERROR, __file__, 1, "Task exception was never retrieved", (), facts)
+    assert _wanted(record) is told
