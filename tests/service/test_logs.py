@@ -6,7 +6,6 @@ import json
 import logging
 
 import pytest
-
 from tornado.websocket import WebSocketClosedError
 
 from calibdash.service.logs import Lines, _wanted, session_name
