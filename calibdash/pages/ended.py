@@ -12,15 +12,11 @@ from panel.io.state import state
 def free_at_end(page: pmui.Page) -> pmui.Page:
     """Have the memory of a session's page freed when the session ends."""
     if (document := pn.state.curdoc) is not None:
-        pn.state.on_session_destroyed(lambda _: _free(page, document))
+        pn.state.on_session_destroyed(lambda _: _free(document))
     return page
 
 
-def _free(page: pmui.Page, document: Any) -> None:
-    # The page follows whether the server is busy; what it follows would hold it for ever.
-    for watcher in list(state.param.watchers.get("busy", {}).get("value", [])):
-        if getattr(getattr(watcher.fn, "__self__", None), "self", None) is page:
-            state.param.unwatch(watcher)
+def _free(document: Any) -> None:
     # Notifications and dialogs are roots of their own, which Panel does not forget with the page.
     for ref, (_, _, owner, _) in list(state._views.items()):
         if owner is document:

@@ -1,8 +1,8 @@
 """Containers of the whole page that answer quickly.
 
 Whenever a value of a container changes, Panel looks through every model below it for new ones that need a mark. The
-page changes with every event (it shows that the server is busy) and has all models below it: most of an event's time
-went into that search, which finds nothing once the container itself is marked, since children mark themselves.
+page has all models below it: most of an event's time went into that search, which finds nothing once the container
+itself is marked, since children mark themselves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import panel_material_ui as pmui
+from panel.io.state import state
 
 
 class _MarkedOnce:
@@ -22,7 +23,17 @@ class _MarkedOnce:
 
 
 class Page(_MarkedOnce, pmui.Page):
-    """The page around everything."""
+    """The page around everything.
+
+    It does not show whether the server is busy: with every event of anybody Panel would send that to everybody, which
+    takes longer than the events themselves when thirty people are there.
+    """
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(busy_indicator=None, **params)
+        for watcher in list(state.param.watchers.get("busy", {}).get("value", [])):
+            if getattr(getattr(watcher.fn, "__self__", None), "self", None) is self:
+                state.param.unwatch(watcher)
 
 
 class Tabs(_MarkedOnce, pmui.Tabs):
