@@ -73,13 +73,14 @@ class Load:
             until = time.monotonic() + (rng.uniform(0.2, 0.4) if number % 5 == 0 else 1.0) * self.seconds
             fit_at = time.monotonic() + rng.uniform(0.0, 0.25) * self.seconds
             while self.left > 10 and time.monotonic() < until:
-                await asyncio.sleep(rng.uniform(*LOOK_SECONDS))
+                await asyncio.sleep(min(rng.uniform(*LOOK_SECONDS), max(self.left, 0)))
                 if number % 3 == 0 and time.monotonic() > fit_at:
                     fit_at = float("inf")
                     self.note("fit", await visitor.click("Fit", lambda: visitor.has('"visible"')))
                 elif rng.random() < 0.75:
                     label, (low, high) = rng.choice(list(SLIDERS.items()))
-                    self.note("slider", await visitor.move(label, float(round(rng.uniform(low, high)))))
+                    value = round(rng.uniform(low, high), 3)  # never where it is: then there would be nothing to show
+                    self.note("slider", await visitor.move(label, value))
                 else:
                     self.note("page", await visitor.open_page(rng.choice(PAGES)))
             self.wrong += visitor.errors
