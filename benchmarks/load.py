@@ -74,6 +74,8 @@ class Load:
             fit_at = time.monotonic() + rng.uniform(0.0, 0.25) * self.seconds
             while self.left > 10 and time.monotonic() < until:
                 await asyncio.sleep(min(rng.uniform(*LOOK_SECONDS), max(self.left, 0)))
+                if self.left <= 0:  # nobody acts because the time is up: all would at once
+                    break
                 if number % 3 == 0 and time.monotonic() > fit_at:
                     fit_at = float("inf")
                     self.note("fit", await visitor.click("Fit", lambda: visitor.has('"visible"')))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -11,7 +12,7 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
 from calibdash.pages.account import look_only
-from calibdash.pages.layout import as_fit, titled, words
+from calibdash.pages.layout import as_fit, later, titled, words
 from calibdash.runs.snapshot import Snapshot
 from calibdash.state.fitting import Fitting
 from calibdash.state.tuning import SLIDERS, Tuning
@@ -44,11 +45,15 @@ def controls(tuning: Tuning, fitting: Fitting) -> pn.Column:
         titled(
             "Full fit", pn.Column(start, why, stop, progress(fitting), _about_learning(tuning), _need(fitting), **FILL)
         ),
-        titled("What you believe", as_fit(*(_slider(tuning, name) for name in SLIDERS), width=200)),
-        titled("What the fit assumes", _choices(tuning)),
-        titled("Multi-hop", as_fit(*(_slider(tuning, name) for name in ("window_hours", "time_weight")), width=200)),
+        titled("What you believe", _sliders(tuning, SLIDERS)),
+        titled("What the fit assumes", later(lambda: _choices(tuning))),
+        titled("Multi-hop", later(lambda: _sliders(tuning, ("window_hours", "time_weight")))),
         **FILL,
     )
+
+
+def _sliders(tuning: Tuning, names: Iterable[str]) -> pn.Column:
+    return as_fit(*(_slider(tuning, name) for name in names), width=200)
 
 
 def _choices(tuning: Tuning) -> pn.Column:

@@ -7,10 +7,17 @@ itself is marked, since children mark themselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import panel_material_ui as pmui
 from panel.io.state import state
+from panel.pane.echarts import setup_js_callbacks
+from panel.pane.holoviews import find_links, link_axes
+from panel.param import link_param_method
+from panel.viewable import Viewable
+
+UNUSED = (find_links, link_axes, link_param_method, setup_js_callbacks)
 
 
 class _MarkedOnce:
@@ -26,8 +33,13 @@ class Page(_MarkedOnce, pmui.Page):
     """The page around everything.
 
     It does not show whether the server is busy: with every event of anybody Panel would send that to everybody, which
-    takes longer than the events themselves when thirty people are there.
+    takes longer than the events themselves when thirty people are there. And whenever something new is on it, it is not
+    looked through for plots of libraries that are not used here.
     """
+
+    @property
+    def _preprocessing_hooks(self) -> list[Callable[..., None]]:  # type: ignore[override]
+        return [hook for hook in Viewable._preprocessing_hooks if hook not in UNUSED]
 
     def __init__(self, **params: Any) -> None:
         super().__init__(busy_indicator=None, **params)

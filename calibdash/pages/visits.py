@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
-from calibdash.pages.layout import beside, titled, words
+from calibdash.pages.layout import beside, later, titled, words
 from calibdash.pages.visits_controls import visit_controls
 from calibdash.pages.visits_figures import BandsFigure
 from calibdash.pages.visits_further import FurtherView
@@ -82,7 +82,6 @@ class PlanView(pn.viewable.Viewer):
         self._chips = pn.pane.HTML("", margin=(0, 10), **FILL)
         self._list = StopList(planning)
         self._bands = BandsFigure()
-        self._further = FurtherView(planning)
         self._place = pn.Column(**FILL)  # filled by the first plan
         planning.param.watch(self._planned, "plan")
         planning.param.watch(self._show_tours, ["fixed", "marks", "forbidden"])
@@ -132,8 +131,8 @@ class PlanView(pn.viewable.Viewer):
         return [
             titled("Tours", pn.Column(*tours, **FILL)),
             titled("Stops in order", pn.Column(self._list_bar(), self._list.view, **FILL)),
-            titled("What it does for the sensors", self._bands.pane()),
-            titled("Looking further", self._further.view()),
+            titled("What it does for the sensors", later(self._bands.pane)),
+            titled("Looking further", later(FurtherView(self.planning).view)),
         ]
 
     def _list_bar(self) -> pn.FlexBox:

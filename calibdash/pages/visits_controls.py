@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 
 from calibdash.data.network import Network
 from calibdash.pages.dropper import STYLE, WholeDropper
-from calibdash.pages.layout import titled, words
+from calibdash.pages.layout import later, titled, words
 from calibdash.pages.tables import table
 from calibdash.pages.visits_print import day_words
 from calibdash.planning import Promise
@@ -30,9 +30,9 @@ def visit_controls(planning: Planning) -> pn.Column:
     """Riders, limits, sensors and promises."""
     return pn.Column(
         titled("Riders", _riders(planning)),
-        titled("Limits", _limits(planning)),
-        titled("Sensors", _sensors(planning)),
-        titled("Promised and left out", _promises(planning)),
+        titled("Limits", later(lambda: _limits(planning))),
+        titled("Sensors", later(lambda: _sensors(planning))),
+        titled("Promised and left out", later(lambda: _promises(planning))),
         **FILL,
     )
 

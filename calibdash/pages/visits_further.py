@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -36,11 +37,10 @@ def useless_frame(further: Further | None) -> pd.DataFrame:
     )
 
 
-class FurtherView:
-    """A button, and what it brings; the parts stay and change in place."""
+class Answers:
+    """What was worked out; ``show`` changes it in place."""
 
-    def __init__(self, planning: Planning) -> None:
-        self._planning = planning
+    def __init__(self) -> None:
         self._curve = EffortFigure()
         self._sentence = words("", margin=(4, 10))
         wrapped = {"Why": {"type": "textarea"}}
@@ -48,31 +48,41 @@ class FurtherView:
         self._useless = table(useless_frame(None), page_size=6, pagination="local", sortable=False)
         self._none = words("Every regular meeting is worth its way.", margin=(4, 10))
         self._dull = pn.Column(**FILL)
-        self._parts = self._laid_out()
-        self._place = pn.Column(**FILL)  # a table that is hidden and not yet drawn cannot be changed
-        planning.param.watch(self._show, "further")
-        self._show()
+        self.view = pn.Column(
+            titled("How many visits a week", pn.Column(self._sentence, self._curve.pane(), **FILL)),
+            titled("Where one more reference would help most", self._sites),
+            titled("Meetings that can be dropped", self._dull),
+            **FILL,
+        )
 
-    def _show(self, *_: object) -> None:
-        further = self._planning.further
-        if further is None:
-            self._place.objects = []
-            return
+    def show(self, further: Further) -> None:
+        """Curve, sentence and tables."""
         self._curve.show(further.effort)
         self._sentence.object = escape(further.effort.sentence)
         self._sites.value = site_frame(further)
         dull = useless_frame(further)
         self._useless.value = dull
         self._dull.objects = [self._none if dull.empty else self._useless]
-        self._place.objects = [self._parts]
 
-    def _laid_out(self) -> pn.Column:
-        return pn.Column(
-            titled("How many visits a week", pn.Column(self._sentence, self._curve.pane(), **FILL)),
-            titled("Where one more reference would help most", self._sites),
-            titled("Meetings that can be dropped", self._dull),
-            **FILL,
-        )
+
+class FurtherView:
+    """A button, and what it brings: made when there is something to show, from then on the same."""
+
+    def __init__(self, planning: Planning) -> None:
+        self._planning = planning
+        self._place = pn.Column(**FILL)  # a table that is hidden and not yet drawn cannot be changed
+        planning.param.watch(self._show, "further")
+        self._show()
+
+    @cached_property
+    def _answers(self) -> Answers:
+        return Answers()
+
+    def _show(self, *_: object) -> None:
+        further = self._planning.further
+        if further is not None:
+            self._answers.show(further)
+        self._place.objects = [self._answers.view] if further is not None else []
 
     def view(self) -> pn.Column:
         """The section of the page."""

@@ -30,7 +30,7 @@ from calibdash.runs.store import RunStore
 from calibdash.runs.work import REPORT_SECONDS, ending, work
 
 IDLE_SECONDS = 300.0  # after which a worker without a job gives its memory back
-NICER = 4  # pages come first, but a fit on a busy machine must not starve
+NICER = 10  # pages come first; on a machine with two cores they leave more than one to fits
 GONE = (
     "The process that ran this was stopped by the system, most likely for lack of memory.",
     "Use fewer inducing points (inducing.most) or a shorter period; or restart it: it goes on where it was.",
