@@ -10,6 +10,7 @@ import panel_material_ui as pmui
 
 from calibdash.errors import CalibdashError
 from calibdash.pages.layout import words
+from calibdash.pages.light import Page
 from calibdash.runs.access import ASK, LOOK_ONLY, Person
 from calibdash.state.session import Session
 from calibdash.state.shelf import Shelf
@@ -41,17 +42,17 @@ def look_only(**options: Any) -> pn.pane.HTML:
     return words(f"{LOOK_ONLY} {ASK}", variant="caption", **options)
 
 
-def failure() -> pmui.Page:
+def failure() -> Page:
     """The page where there is none, without a word of what the server knows about it."""
     told = "This page could not be made. The log of the server says why; try again, or tell whoever runs it."
-    return pmui.Page(title="calibdash", main=[pmui.Alert(object=told, severity="error", margin=(24, 24), **FILL)])
+    return Page(title="calibdash", main=[pmui.Alert(object=told, severity="error", margin=(24, 24), **FILL)])
 
 
-def refusal(person: Person, logout_url: str | None) -> pmui.Page:
+def refusal(person: Person, logout_url: str | None) -> Page:
     """The page of somebody who has logged in but is on no list."""
     told = f"{person.name or 'This account'} is not on the list of people who may use this server."
     alert = pmui.Alert(object=escape(told), severity="warning", margin=(24, 24), **FILL)
-    return pmui.Page(title="calibdash", main=[alert, *account(Person(person.name), logout_url)])
+    return Page(title="calibdash", main=[alert, *account(Person(person.name), logout_url)])
 
 
 def sharing(session: Session, shelf: Shelf) -> pmui.Switch:

@@ -17,6 +17,8 @@ from panel.pane.holoviews import find_links, link_axes
 from panel.param import link_param_method
 from panel.viewable import Viewable
 
+from calibdash.pages.head import components, page_template
+
 UNUSED = (find_links, link_axes, link_param_method, setup_js_callbacks)
 
 
@@ -37,12 +39,16 @@ class Page(_MarkedOnce, pmui.Page):
     looked through for plots of libraries that are not used here.
     """
 
+    def _populate_template_variables(self, template_variables: dict[str, Any]) -> None:
+        super()._populate_template_variables(template_variables)
+        template_variables["components"] = components()
+
     @property
     def _preprocessing_hooks(self) -> list[Callable[..., None]]:  # type: ignore[override]
         return [hook for hook in Viewable._preprocessing_hooks if hook not in UNUSED]
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(busy_indicator=None, **params)
+        super().__init__(busy_indicator=None, template=page_template(), **params)
         for watcher in list(state.param.watchers.get("busy", {}).get("value", [])):
             if getattr(getattr(watcher.fn, "__self__", None), "self", None) is self:
                 state.param.unwatch(watcher)

@@ -37,8 +37,9 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(310px, 1fr)); gap: .8rem; }
 figure { margin: 0; }
 .card { border: 1px solid #e3e8eb; border-radius: 8px; padding: .5rem .6rem; break-inside: avoid; }
-.card { width: fit-content; max-width: 100%; }
+.card { width: fit-content; max-width: min(100%, 44rem); }
 .grid .card { width: auto; }
+.grid svg { width: 100%; }
 .row { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; margin: .4rem 0 1rem; }
 .row > figure { flex: 1 1 420px; }
 .row table { margin: 0; }

@@ -40,27 +40,33 @@ def hardened(behind_proxy: bool = False) -> type[OutputTransform]:
             stated = request.headers.get("X-Forwarded-Proto") or request.headers.get("X-Scheme")
             self._https = request.protocol == "https" or (behind_proxy and not stated)
             self._host = request.host
+            self._nonce = secrets.token_urlsafe(16)
+            self._page = False
 
         def transform_first_chunk(
             self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
         ) -> tuple[int, HTTPHeaders, bytes]:
             """Add what is missing; a page's own scripts get the nonce of its policy."""
-            nonce = secrets.token_urlsafe(16)
             made = CookieHeaders(self._https)
             for name, value in headers.get_all():
                 made.add(name, value)
             for name, value in FIXED.items():
                 made[name] = value
-            made["Content-Security-Policy"] = policy(nonce, self._host)
+            made["Content-Security-Policy"] = policy(self._nonce, self._host)
             if self._https:
                 made["Strict-Transport-Security"] = "max-age=31536000"
             for name in UNWANTED:
                 made.pop(name, None)
-            if finishing and made.get("Content-Type", "").startswith("text/html") and chunk:
-                chunk = _SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), chunk)
-                if "Content-Length" in made:
-                    made["Content-Length"] = str(len(chunk))
+            counted = "Content-Length" in made
+            self._page = made.get("Content-Type", "").startswith("text/html") and (finishing or not counted)
+            chunk = self.transform_chunk(chunk, finishing)
+            if counted and self._page:
+                made["Content-Length"] = str(len(chunk))
             return status_code, made, chunk
+
+        def transform_chunk(self, chunk: bytes, finishing: bool) -> bytes:  # noqa: ARG002 (Tornado's)
+            """A page may come in pieces; none of them ends within a tag."""
+            return _SCRIPT.sub(b'<script nonce="%s"' % self._nonce.encode(), chunk) if self._page else chunk
 
     return Hardened
 

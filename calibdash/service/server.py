@@ -100,11 +100,13 @@ def start(service: Service, data: Path, page: Callable[[Any], Any], **options: A
     import panel as pn
     from tornado.web import RedirectHandler
 
+    from calibdash.service.early import send_heads_early
     from calibdash.service.headers import hardened
     from calibdash.service.logs import note_session
 
     people, login = _login(service)
     secret = cookie_secret(data)
+    send_heads_early()
 
     def visited() -> Any:
         note_session()
