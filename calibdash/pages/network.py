@@ -59,10 +59,10 @@ class NetworkViews:
 
     def __init__(self, session: Session, shown: Callable[[], Any]) -> None:
         self.session, self.shown = session, shown
-        whole = session.checked.network
+        self._whole = whole = session.checked.network
         self.graph = GraphFigure(session.layout(), self._picked, session.look_at)
         self.map = MapFigure(self._picked) if whole.sensors["latitude"].notna().any() else None
-        self.raster = RasterFigure(whole, session.select)
+        self.raster: RasterFigure | None = None  # made after what is above it
         self._draw()
         session.param.watch(self._draw, "network")
         session.param.watch(self._select, "selected")
@@ -76,9 +76,19 @@ class NetworkViews:
             self._actions(),
             side_by_side(*views),
             PairView(session=self.session, shown=self.shown).__panel__(),
-            titled("Visits over time", later(lambda: pane(self.raster.figure))),
+            titled("Visits over time", later(self._visits)),
             titled("Sensors", later(lambda: sensor_table(self.session))),
         ]
+
+    def _visits(self) -> pn.viewable.Viewable:
+        self.raster = RasterFigure(self._whole, self.session.select)
+        self._draw_raster()
+        return pane(self.raster.figure)
+
+    def _draw_raster(self) -> None:
+        if self.raster is not None and self.session.network is not None:
+            self.raster.show(self.session.network)
+            self.raster.select(self.session.selected)
 
     def _actions(self) -> pn.viewable.Viewable:
         mark = pmui.Button(label="Mark or unmark as reference", icon="verified", variant="outlined")
@@ -102,7 +112,7 @@ class NetworkViews:
         self.graph.show(network, self.session.best_path(self.session.selected))
         if self.map is not None:
             self.map.show(network)
-        self.raster.show(network)
+        self._draw_raster()
         self._select()
 
     def _select(self, *_: object) -> None:
@@ -113,7 +123,8 @@ class NetworkViews:
         for marks in [self.graph.marks, *([self.map.marks] if self.map is not None else [])]:
             marks.select(places)
         self.graph.show_path(self.session.best_path(selected))
-        self.raster.select(selected)
+        if self.raster is not None:
+            self.raster.select(selected)
 
     def _standing(self, shown: MapFigure) -> pn.Column:
         """The map; streets behind it only when somebody asks for them, since they come over the internet."""

@@ -99,6 +99,7 @@ def test_plots_show_every_sensor_in_the_order_of_the_table(examples: Path) -> No
 def test_picking_anywhere_picks_everywhere(examples: Path) -> None:
     session = Session(find_folders([examples]))
     views = NetworkViews(session, lambda: None)
+    views.sections()  # without a browser what comes later comes at once
     views.map.marks.source.selected.indices = [6]
     assert session.selected == [session.network.sensors["sensor"].iloc[6]]
     assert views.graph.marks.source.selected.indices == [6]

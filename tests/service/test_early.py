@@ -32,7 +32,12 @@ def running(data: Path, page: Callable[[Any], Any]) -> Iterator[int]:
         server.start()
         ready.put(server)
         server.io_loop.start()
+        server.io_loop.close(all_fds=True)
+
+    async def end(server: Any) -> None:
         server.stop()
+        await server._http.close_all_connections()
+        server.io_loop.stop()
 
     patterns = list(per_app_patterns)
     thread = threading.Thread(target=serve, daemon=True)
@@ -42,7 +47,7 @@ def running(data: Path, page: Callable[[Any], Any]) -> Iterator[int]:
         yield server.port
     finally:
         per_app_patterns[:] = patterns
-        server.io_loop.add_callback(server.io_loop.stop)
+        server.io_loop.add_callback(end, server)
         thread.join(30)
 
 
