@@ -158,9 +158,14 @@ def probabilities(logs: np.ndarray, visits: Visits) -> np.ndarray:
 
     Whoever met the sensor could be to blame in its place, and is counted against it; faults elsewhere are not.
     """
-    top = np.maximum(logs.max(axis=0, initial=0.0), 0.0)  # so that nothing overflows
-    share = np.exp(logs - top)
-    return share / (np.exp(-top) + share + meetings_matrix(visits) @ share)
+    blamed = meetings_matrix(visits) > 0
+    np.fill_diagonal(blamed, True)
+    chance = np.empty_like(logs)
+    for sensor, suspects in enumerate(blamed):
+        weights = logs[suspects]  # a sure fault far away must not drown what is known here: scaled for each sensor
+        top = np.maximum(weights.max(axis=0), 0.0)
+        chance[sensor] = np.exp(logs[sensor] - top) / (np.exp(-top) + np.exp(weights - top).sum(axis=0))
+    return chance
 
 
 def online(found: Innovations, rate: float = RATE) -> np.ndarray:

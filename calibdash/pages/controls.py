@@ -122,7 +122,7 @@ def progress(fitting: Any) -> pn.Column:
     """
     bar = pmui.LinearProgress(value=0, variant="determinate", **FILL)
     told = pmui.Typography("", variant="caption")  # changes often: text of a pane would have the page laid out anew
-    source = ColumnDataSource({"step": [], "quality": []})
+    source = ColumnDataSource({"step": [0.0], "quality": [0.0]})
     trace = figure(height=110, toolbar_location=None, sizing_mode="stretch_width", title="How well it fits so far")
     trace.line("step", "quality", source=source, line_width=2, color="#1e88e5")
     trace.xaxis.visible = trace.yaxis.visible = False

@@ -15,11 +15,13 @@ import re
 import sys
 import threading
 import traceback
+import warnings
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TextIO
 
 import panel as pn
+from bokeh.util.warnings import BokehUserWarning
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
@@ -102,6 +104,8 @@ def set_up_logs(form: str = "text", level: str = "info") -> None:
         other.propagate = True
         other.setLevel(logging.WARNING)
     logging.captureWarnings(True)
+    # A theme's style sheets come back from the browser with every table.
+    warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     threading.excepthook = _thread_failed
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,7 @@ from calibdash.evaluation import hypotheses
 from calibdash.evaluation.breaks import breaks
 from calibdash.evaluation.cusum import cusum
 from calibdash.evaluation.fault_rate import stated_rate
-from calibdash.evaluation.faults import ALARM, COLUMNS, alarms, online
+from calibdash.evaluation.faults import ALARM, COLUMNS, alarms, online, probabilities
 from calibdash.evaluation.injected import Fault, with_fault
 from calibdash.evaluation.innovations import innovations, prior_covariance
 from calibdash.evaluation.visits import find_visits
@@ -49,6 +52,20 @@ AS_MADE = Settings.from_dict(
         "noise.proportional": 0.06,
     }
 )
+
+
+def test_a_sure_fault_far_away_drowns_no_other() -> None:
+    """Against sums of exact fractions, for log weights that no float can hold once they are weights."""
+    visits = SimpleNamespace(sensors=tuple("stuvw"), a=np.array([0, 2]), b=np.array([1, 3]))  # s–t, u–v, w alone
+    logs = np.array([[2000.0, 1.0], [-3.0, 0.5], [-1.0, 2.0], [-2.0, -np.inf], [0.3, -900.0]])
+    chance = probabilities(logs, visits)
+    assert np.isfinite(chance).all()
+    for column in range(2):
+        weight = [Fraction(0) if log == -np.inf else Fraction(Decimal(log).exp()) for log in logs[:, column]]
+        against = [weight[1], weight[0], weight[3], weight[2], Fraction(0)]
+        expected = [float(own / (1 + own + other)) for own, other in zip(weight, against, strict=True)]
+        np.testing.assert_allclose(chance[:, column], expected, rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(probabilities(logs[:, 0], visits), chance[:, 0])
 
 
 @pytest.fixture(scope="module")
