@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from calibdash.cli.main import run
 from calibdash.data.simulate import PRESETS, simulate_network, write_network
+from calibdash.pages.head import BUNDLE
 from calibdash.pages.site import PAGES
 from calibdash.state.tuning import SLIDERS
 from tests.pages.conftest import address_of, serving, started, turn
@@ -59,6 +60,16 @@ def test_an_operators_morning(site: str, watched: Page, tmp_path: Path) -> None:
     table = pd.read_csv(tmp_path / "calibration.csv")
     assert list(table.columns) == ["time", "sensor", "parameter", "mean", "sd", "median", "lower", "upper"]
     assert "aq-15" not in set(table["sensor"])
+
+
+def test_the_browser_itself_loads_the_components_once(site: str, watched: Page) -> None:
+    """Not as text, by a script: then it would compile them anew at every visit."""
+    watched.goto(site)
+    expect(watched.get_by_role("tab", name="Calibration")).to_be_visible()
+    resources = watched.evaluate("performance.getEntriesByType('resource').map(one => [one.name, one.initiatorType])")
+    how = [kind for address, kind in resources if BUNDLE in address]
+    assert len(how) == 1
+    assert "fetch" not in how
 
 
 def test_a_closed_tab_loses_nothing_and_a_run_can_be_cancelled(examples: Path, page: Page) -> None:

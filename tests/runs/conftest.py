@@ -14,10 +14,7 @@ from tests.runs import jobs
 
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
-    folder = tmp_path / "Kampala north"
-    folder.mkdir()
-    (folder / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,R0,S1,40,50\n")
-    return folder
+    return jobs.one_meeting(tmp_path / "Kampala north")
 
 
 @pytest.fixture

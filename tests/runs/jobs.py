@@ -16,6 +16,13 @@ from calibdash.runs.snapshot import Snapshot
 WAIT = 30.0
 
 
+def one_meeting(folder: Path) -> Path:
+    """A network that two sensors met in once."""
+    folder.mkdir()
+    (folder / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,R0,S1,40,50\n")
+    return folder
+
+
 def report(iteration: int, elbo: float = 0.0, stage: str = "fit", remaining: float | None = 1.0) -> Progress:
     return Progress(stage, iteration, 10, elbo, 1.0, remaining)
 

@@ -24,7 +24,7 @@ from calibdash.runs.store import RunStore
 from calibdash.runs.work import ending
 from calibdash.state.shelf import Shelf
 from calibdash.state.uploads import Uploads
-from tests.runs.jobs import WAIT, quick, raising, wait_status
+from tests.runs.jobs import WAIT, one_meeting, quick, raising, wait_status
 
 LARGE = pd.DataFrame({"text": ["x" * 1000] * 2000})  # 2 MB
 
@@ -55,10 +55,7 @@ def mounted(*arguments: str | Path) -> Iterator[None]:
 
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
-    folder = tmp_path / "network"
-    folder.mkdir()
-    (folder / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,R0,S1,40,50\n")
-    return folder
+    return one_meeting(tmp_path / "network")
 
 
 @pytest.fixture
