@@ -35,7 +35,7 @@ def make_quick() -> None:
     """Do so from now on, in every document of this process."""
     if hasattr(PropertyDescriptor._get_default, "__wrapped__"):
         return
-    HasProps.themed_values = lambda model: model.__dict__.get("__themed_values__")  # type: ignore[method-assign]
+    HasProps.themed_values = _themed_values  # type: ignore[method-assign]
     PropertyDescriptor._get_default = _kept_default(PropertyDescriptor._get_default)  # type: ignore[method-assign]
     PropertyDescriptor.has_unstable_default = _once_a_class(PropertyDescriptor.has_unstable_default)  # type: ignore[method-assign]
     HasProps._overridden_defaults = classmethod(cache(HasProps._overridden_defaults.__func__))  # type: ignore
@@ -43,6 +43,10 @@ def make_quick() -> None:
     ParameterizedProperty.__str__ = _once_told(ParameterizedProperty.__str__)  # type: ignore[method-assign]
     callback_manager._check_callback = lambda *_args, **_options: None
     param.parameterized._is_mutable_container = _quickly_told(param.parameterized._is_mutable_container)
+
+
+def _themed_values(self: HasProps) -> dict[str, Any] | None:
+    return self.__dict__.get("__themed_values__")
 
 
 def _kept_default(found: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ class EarlyHandler(DocHandler):
             self.set_header("Content-Type", "text/html; charset=UTF-8")
             super().write(head)
             await self.flush()
-        return await super().get_session()
+        return await super().get_session()  # type: ignore[misc]
 
     def write(self, chunk: str | bytes | dict[str, Any]) -> None:
         """The whole page, or what is missing of it."""
