@@ -19,7 +19,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.pages.conftest import FLAGS, serving  # noqa: E402
+from tests.pages.conftest import FLAGS, pick, serving  # noqa: E402
 
 SLOW = 600_000  # a loaded machine is slow, not wrong
 WIDTH, HEIGHT, TALL = 1400, 1500, 4500
@@ -51,7 +51,7 @@ def between(page: Page, first: Locator, last: Locator) -> dict[str, float]:
 
 
 def network(page: Page) -> None:
-    page.locator(".tabulator-row", has_text="Kawempe market").get_by_role("checkbox").click()
+    pick(page.locator(".tabulator-row", has_text="Kawempe market"))
     expect(page.get_by_text("aq-07 (Kawempe market)")).to_be_visible()
     page.get_by_role("tab", name="Network").scroll_into_view_if_needed()
 

@@ -6,6 +6,8 @@ bundle needs that: it imports nothing. The browser keeps what it loads itself, c
 
 from __future__ import annotations
 
+from functools import cache
+
 import panel_material_ui as pmui
 from panel.io.resources import parse_template
 
@@ -29,6 +31,7 @@ TEMPLATE = (
 ).replace("BUNDLE", BUNDLE)
 
 
+@cache
 def page_template() -> object:
     """The template of a page; ``components`` is where its components come from."""
     return parse_template(TEMPLATE)

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 expect.set_options(timeout=60_000)  # a loaded machine is slow, not wrong
 
@@ -78,6 +78,19 @@ def turn(page: Page, title: str) -> None:
             expect(tab).to_have_attribute("aria-selected", "true", timeout=20_000)
             return
     raise AssertionError(f"{title} does not open")
+
+
+def pick(row: Locator) -> None:
+    """Pick a row of a table. A table that has just come is laid out once more for the theme, and a click in that very
+    moment is lost: a person clicks again.
+    """
+    box = row.get_by_role("checkbox")
+    for _ in range(3):
+        box.click()
+        with suppress(AssertionError):
+            expect(box).to_be_checked(timeout=20_000)
+            return
+    raise AssertionError(f"{row} cannot be picked")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from calibdash.pages.tables import problem_table, sensor_table
 from calibdash.pages.today import today, today_frame
 from calibdash.state.folders import find_folders
 from calibdash.state.session import Session
-from tests.pages.conftest import serving
+from tests.pages.conftest import pick, serving
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
 
@@ -179,7 +179,7 @@ def test_walk(site: str, watched: Page) -> None:
     watched.goto(site)
     expect(watched.get_by_text("Colocations", exact=True).first).to_be_visible()
     expect(watched.get_by_text("Visits over time")).to_be_visible()
-    watched.locator(".tabulator-row", has_text="Kawempe market").get_by_role("checkbox").click()
+    pick(watched.locator(".tabulator-row", has_text="Kawempe market"))
     expect(watched.get_by_text("aq-07 (Kawempe market)")).to_be_visible()
     watched.get_by_role("button", name="Mark or unmark as reference").click()
     expect(watched.locator(".tabulator-row", has_text="Kawempe market")).to_contain_text("reference")

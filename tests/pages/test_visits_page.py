@@ -349,7 +349,7 @@ def test_walk(quiet_site: str, watched: Page) -> None:
     summary = watched.get_by_text(re.compile(r"^\d+ stops? by"))
     before = summary.text_content()
     rows.first.locator('[tabulator-field="Drop"]').click()
-    expect(watched.get_by_text("left out")).to_be_visible()
+    expect(watched.get_by_text("left out", exact=True)).to_be_visible()
     expect(summary).not_to_have_text(before)
     watched.get_by_role("button", name="Undo").click()
     expect(summary).to_have_text(before)

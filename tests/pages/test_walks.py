@@ -14,7 +14,7 @@ from calibdash.data.simulate import PRESETS, simulate_network, write_network
 from calibdash.pages.head import BUNDLE
 from calibdash.pages.site import PAGES
 from calibdash.state.tuning import SLIDERS
-from tests.pages.conftest import address_of, serving, started, turn
+from tests.pages.conftest import address_of, pick, serving, started, turn
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -42,7 +42,7 @@ def fit(page: Page) -> None:
 
 def test_an_operators_morning(site: str, watched: Page, tmp_path: Path) -> None:
     watched.goto(site)
-    watched.locator(".tabulator-row", has_text="Kansanga church").get_by_role("checkbox").click()
+    pick(watched.locator(".tabulator-row", has_text="Kansanga church"))
     watched.get_by_role("button", name="Mark or unmark as reference").click()
     expect(watched.locator(".tabulator-row", has_text="Kansanga church")).to_contain_text("reference")
     watched.get_by_role("tab", name="Calibration").click()
@@ -172,7 +172,7 @@ def test_hostile_names_stay_text_on_every_page(tmp_path: Path, page: Page) -> No
             page.wait_for_load_state("networkidle", timeout=SLOW)
             nothing_ran()
         turn(page, "Network")
-        page.locator(".tabulator-row", has_text="onerror").first.get_by_role("checkbox").click()
+        pick(page.locator(".tabulator-row", has_text="onerror").first)
         page.locator(".bk-Figure, .bk-Canvas").first.hover()
         nothing_ran()
         turn(page, "Calibration")
@@ -210,7 +210,7 @@ def test_500_sensors_stay_usable(tmp_path: Path, watched: Page) -> None:
     with serving(tmp_path) as address:
         watched.goto(address)
         expect(watched.get_by_text("Visits over time")).to_be_visible(timeout=60_000)
-        watched.locator(".tabulator-row").nth(7).get_by_role("checkbox").click()
+        pick(watched.locator(".tabulator-row").nth(7))
         expect(watched.get_by_role("button", name="Clear selection")).to_be_enabled()
         watched.get_by_role("tab", name="Calibration").click()
         expect(watched.get_by_text("Live preview of what you believe")).to_be_visible(timeout=120_000)

@@ -25,7 +25,7 @@ Ask = Callable[..., JobRequest]
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with distributed.LocalCluster(
-        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1"
     ) as local:
         yield local.scheduler_address
 

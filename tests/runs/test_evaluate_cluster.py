@@ -24,7 +24,7 @@ def test_folds_on_a_cluster(tmp_path: Path) -> None:
     assert len(asked) == 2
     heard: list[float] = []
     with distributed.LocalCluster(
-        n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=1, processes=True, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1"
     ) as local:
         results = on_cluster(asked, local.scheduler_address, lambda share, _: heard.append(share))
     assert results == [work(task) for task in asked]
