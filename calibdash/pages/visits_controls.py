@@ -32,7 +32,7 @@ def visit_controls(planning: Planning) -> pn.Column:
         titled("Riders", _riders(planning)),
         titled("Limits", later(lambda: _limits(planning))),
         titled("Sensors", later(lambda: _sensors(planning))),
-        titled("Promised and left out", later(lambda: _promises(planning))),
+        titled("Promised and left out", _promises(planning)),
         **FILL,
     )
 
