@@ -27,10 +27,13 @@ CLICKED = f"""
 
 
 def visit_controls(planning: Planning) -> pn.Column:
-    """Riders, limits, sensors and promises."""
+    """Riders, limits, sensors and promises.
+
+    What the first plan changes is made with the page: a component that changes while a browser makes it may miss that.
+    """
     return pn.Column(
         titled("Riders", _riders(planning)),
-        titled("Limits", later(lambda: _limits(planning))),
+        titled("Limits", _limits(planning)),
         titled("Sensors", later(lambda: _sensors(planning))),
         titled("Promised and left out", _promises(planning)),
         **FILL,

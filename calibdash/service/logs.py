@@ -15,18 +15,17 @@ import re
 import sys
 import threading
 import traceback
-import warnings
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TextIO
 
 import panel as pn
-from bokeh.util.warnings import BokehUserWarning
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 FACTS = ("run", "session", "status", "seconds")  # what an event can carry besides its words
 FRAMES = 12
+RETURNED = "reference already known"  # a theme's style sheets, which the browser sends back with every table
 LEFT = ("WebSocketClosedError", "StreamClosedError")  # somebody closed the page while it was written to: no error
 GREETING = re.compile(
     r"I\d{4} |WARNING: All log messages before absl|To enable the following instructions"
@@ -104,8 +103,6 @@ def set_up_logs(form: str = "text", level: str = "info") -> None:
         other.propagate = True
         other.setLevel(logging.WARNING)
     logging.captureWarnings(True)
-    # A theme's style sheets come back from the browser with every table.
-    warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     threading.excepthook = _thread_failed
 
 
@@ -132,6 +129,8 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
 
 def _wanted(record: logging.LogRecord) -> bool:
     if record.exc_info and record.exc_info[0] is not None and record.exc_info[0].__name__ in LEFT:
+        return False
+    if record.name == "py.warnings" and RETURNED in record.getMessage():
         return False
     return record.name != "tornado.access"  # a line for every request that went wrong, with its address and path
 

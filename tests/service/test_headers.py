@@ -49,6 +49,19 @@ def test_every_script_of_a_page_gets_the_nonce_of_its_own_answer() -> None:
     assert body == page
 
 
+def test_a_page_in_pieces_has_one_nonce_and_a_counted_one_stays_as_long_as_it_says() -> None:
+    request, piece = asked(HTTPHeaders()), b"<script>1</script>"
+    transform = hardened()(request)
+    _, headers, first = transform.transform_first_chunk(200, HTTPHeaders({"Content-Type": "text/html"}), piece, False)
+    (nonce,) = re.findall(r"'nonce-([\w-]{20,})'", headers["Content-Security-Policy"])
+    assert first == transform.transform_chunk(piece, True) == f'<script nonce="{nonce}">1</script>'.encode()
+    counted = HTTPHeaders({"Content-Type": "text/html", "Content-Length": "36"})
+    transform = hardened()(request)
+    _, headers, first = transform.transform_first_chunk(200, counted, piece, False)
+    assert [first, transform.transform_chunk(piece, True)] == [piece, piece]
+    assert headers["Content-Length"] == "36"
+
+
 @pytest.mark.parametrize(("forwarded", "secure"), [(None, True), ("https", False), ("http", False)])
 def test_behind_a_proxy_cookies_are_for_https(forwarded: str | None, secure: bool) -> None:
     """Where the proxy says which it is, Tornado has put that into the request's protocol (here: http)."""

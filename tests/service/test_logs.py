@@ -65,3 +65,11 @@ def test_who_closes_a_page_is_no_error(reason: Exception, told: bool) -> None:
     facts = (type(reason), reason, None)
     record = logging.LogRecord("asyncio", logging.ERROR, __file__, 1, "Task exception was never retrieved", (), facts)
     assert _wanted(record) is told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("BokehUserWarning: reference already known 'p1507'", False), ("something else", True)]
+)
+def test_style_sheets_that_come_back_are_not_worth_a_line(words: str, told: bool) -> None:
+    record = logging.LogRecord("py.warnings", logging.WARNING, __file__, 1, "%s", (words,), None)
+    assert _wanted(record) is told
