@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from calibdash.data.problems import DataError, Problem, Severity
+from calibdash.data.problems import DataError, Problem, Severity, worst_first
 from calibdash.errors import CalibdashError
 from calibdash.models.progress import Progress as FitProgress
 
@@ -45,8 +45,7 @@ def say_error(problem: CalibdashError) -> None:
 
 def print_problems(problems: Sequence[Problem], console: Console) -> None:
     """Errors first; each with its rows, values and remedy. Text is never read as markup."""
-    order = list(Severity)
-    for problem in sorted(problems, key=lambda problem: order.index(problem.severity)):
+    for problem in worst_first(problems):
         console.print(_headline(problem))
         for place in problem.places[:PLACES_SHOWN]:
             console.print(Text(f"         row {place.row}: {place.value!r}"))

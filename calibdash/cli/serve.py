@@ -55,7 +55,7 @@ def serve(
     for warning in service.warnings():
         tell(warning)
     tell(f"Loading the dashboard with {len(found)} folders…")
-    from calibdash.pages.site import build, queue_in, shelf_in
+    from calibdash.pages.site import build, queue_in, seen, shelf_in
     from calibdash.pages.warm import warm
     from calibdash.service.health import health_routes
     from calibdash.service.logs import set_up_logs
@@ -67,7 +67,14 @@ def serve(
     queue, shelf = queue_in(data, scheduler, workers), shelf_in(data)
     warm(lambda: build(found, queue, shelf))
     routes = health_routes(lambda: queue)
-    server = start(service, data, lambda person: build(found, queue, shelf, person), show=show, extra_patterns=routes)
+    server = start(
+        service,
+        data,
+        lambda person: build(found, queue, shelf, person),
+        lambda person: seen(found, shelf, person),
+        show=show,
+        extra_patterns=routes,
+    )
     host = "localhost" if address == "127.0.0.1" else address
     scheme = "https" if service.certificate else "http"
     tell(f"calibdash is at {scheme}://{host}:{server.port}{server.prefix} (Ctrl+C stops it)")

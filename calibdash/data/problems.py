@@ -93,6 +93,12 @@ def note(code: str, message: str, remedy: str, **where: object) -> Problem:
     return Problem(Severity.NOTE, code, message, remedy, **where)  # type: ignore[arg-type]
 
 
+def worst_first(problems: Iterable[Problem]) -> list[Problem]:
+    """Errors, then warnings, then notes."""
+    order = list(Severity)
+    return sorted(problems, key=lambda problem: order.index(problem.severity))
+
+
 def places(bad: np.ndarray, rows: np.ndarray, values: Iterable[object]) -> dict[str, object]:
     """``count`` and the first ``places`` where the mask ``bad`` holds.   bad [N], rows [N], values [N]"""
     where = np.flatnonzero(np.asarray(bad))

@@ -17,6 +17,7 @@ import panel_material_ui as pmui
 from calibdash.data.exports import safe_texts
 
 NARROW = 1199  # pixels up to which there is room for one column only
+ABREAST = "repeat(auto-fit, minmax(min(420px, 100%), 1fr))"
 WORDS = """
 :host { color: var(--mui-palette-text-primary, inherit); font-size: 1rem; line-height: 1.5; }
 :host(.h5) { font-size: 1.5rem; line-height: 1.33; }
@@ -33,7 +34,7 @@ def words(markup: Any, variant: str = "body1", **options: Any) -> pn.pane.HTML:
 
 def side_by_side(*views: pn.viewable.Viewable) -> pn.Column:
     """Views abreast, or one below the other where the page is narrow."""
-    return _grid(views, "repeat(auto-fit, minmax(min(420px, 100%), 1fr))")
+    return _grid(views, ABREAST)
 
 
 def as_fit(*views: pn.viewable.Viewable, width: int) -> pn.Column:
@@ -50,9 +51,14 @@ def beside(
     return _grid((box, views), f"minmax({least}px, 1fr) minmax(0, 3fr)", "minmax(0, 1fr)")
 
 
+def grid(columns: str) -> str:
+    """The CSS of such columns."""
+    return f"display: grid !important; grid-template-columns: {columns}; gap: 8px 24px;"
+
+
 def _grid(views: Sequence[pn.viewable.Viewable], columns: str, narrow: str = "") -> pn.Column:
     """Views in CSS columns, in others where the page is narrow."""
-    style = f":host {{ display: grid !important; grid-template-columns: {columns}; gap: 8px 24px; }}"
+    style = f":host {{ {grid(columns)} }} .scroll-button {{ display: none; }}"  # Panel's button would take a column
     if narrow:
         style += f"@media (max-width: {NARROW}px) {{ :host {{ grid-template-columns: {narrow}; }} }}"
     return pn.Column(*views, stylesheets=[style], sizing_mode="stretch_width")

@@ -41,13 +41,15 @@ class Page(_MarkedOnce, pmui.Page):
 
     def _populate_template_variables(self, template_variables: dict[str, Any]) -> None:
         super()._populate_template_variables(template_variables)
-        template_variables["components"] = components()
+        template_variables.update(components=components(), sight="" if self.dark_theme else self._sight)
 
     @property
     def _preprocessing_hooks(self) -> list[Callable[..., None]]:  # type: ignore[override]
         return [hook for hook in Viewable._preprocessing_hooks if hook not in UNUSED]
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, sight: str = "", **params: Any) -> None:
+        """``sight`` is seen until the page stands."""
+        self._sight = sight
         super().__init__(busy_indicator=None, template=page_template(), **params)
         for watcher in list(state.param.watchers.get("busy", {}).get("value", [])):
             if getattr(getattr(watcher.fn, "__self__", None), "self", None) is self:

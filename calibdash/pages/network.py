@@ -16,10 +16,15 @@ from calibdash.data.network import Network
 from calibdash.pages.layout import later, side_by_side, titled, words
 from calibdash.pages.network_figures import GraphFigure, MapFigure, RasterFigure, pane
 from calibdash.pages.pair import PairView
-from calibdash.pages.tables import CARDS_STYLE, cards, labeller_table, problem_table, sensor_table
+from calibdash.pages.problems import NOTICED, problem_view
+from calibdash.pages.tables import CARDS_STYLE, cards, labeller_table, sensor_table
 from calibdash.state.session import Session
 
-LEGEND = "Orange is a reference, blue a static sensor, green a mobile one; a line joins two that met."
+GRAPH, MAP = "Who met whom", "Where they stand"
+HINT = (
+    "Pick sensors in the graph, the map or the table; pick a line to see a pair. "
+    "Orange is a reference, blue a static sensor, green a mobile one; a line joins two that met."
+)
 
 
 class NetworkPage(pn.viewable.Viewer):
@@ -41,7 +46,7 @@ class NetworkPage(pn.viewable.Viewer):
     def _sections(self, checked: Checked) -> list[pn.viewable.Viewable]:
         sections: list[pn.viewable.Viewable] = []
         if checked.problems:
-            sections.append(titled("What we noticed", problem_table(checked.problems)))
+            sections.append(titled(NOTICED, problem_view(checked.problems)))
         shown = pn.bind(cards, checked, self.session.param.network)
         sections.append(pn.pane.HTML(shown, stylesheets=[CARDS_STYLE], margin=(8, 0), sizing_mode="stretch_width"))
         if checked.network is not None:
@@ -61,7 +66,7 @@ class NetworkViews:
         self.session, self.shown = session, shown
         self._whole = whole = session.checked.network
         self.graph = GraphFigure(session.layout(), self._picked, session.look_at)
-        self.map = MapFigure(self._picked) if whole.sensors["latitude"].notna().any() else None
+        self.map = MapFigure(self._picked) if has_map(whole) else None
         self.raster: RasterFigure | None = None  # made after what is above it
         self._draw()
         session.param.watch(self._draw, "network")
@@ -69,7 +74,7 @@ class NetworkViews:
 
     def sections(self) -> list[pn.viewable.Viewable]:
         """The views, two abreast where there is room."""
-        views = [titled("Who met whom", pane(self.graph.figure))]
+        views = [titled(GRAPH, pane(self.graph.figure))]
         if self.map is not None:
             views.append(self._standing(self.map))
         return [
@@ -130,12 +135,17 @@ class NetworkViews:
         """The map; streets behind it only when somebody asks for them, since they come over the internet."""
         streets = pmui.Switch(label="Street map (from OpenStreetMap, over the internet)", value=False, size="small")
         streets.param.watch(lambda event: shown.show_streets(event.new), "value")
-        return titled("Where they stand", pn.Column(pane(shown.figure), streets, sizing_mode="stretch_width"))
+        return titled(MAP, pn.Column(pane(shown.figure), streets, sizing_mode="stretch_width"))
+
+
+def has_map(network: Network) -> bool:
+    """Whether it is known where any of the sensors stands."""
+    return bool(network.sensors["latitude"].notna().any())
 
 
 def _told(selected: list[str], network: Network | None) -> str:
     if not selected or network is None:
-        return f"Pick sensors in the graph, the map or the table; pick a line to see a pair. {LEGEND}"
+        return HINT
     names = network.sensors.set_index("sensor")["label"]
     shown = [f"{name} ({names[name]})" if names.get(name) else name for name in selected[:4]]
     return escape(", ".join(shown) + (f" and {len(selected) - 4} more" if len(selected) > 4 else ""))

@@ -30,7 +30,7 @@ Picked = Callable[[list[int]], None]
 TITLES = {"label": "Name", "last": "Last visit", "one": "Between", "other": "and", "met": "Met"}
 TILES = "https://tile.openstreetmap.org/{Z}/{X}/{Y}.png"  # asked for only when a user switches the street map on
 DETAILS = ("sensor", "label", "role", "colocations", "last")
-RING = 20.0
+SIZE, RING = 11, 20.0
 MOST_NAMES = 60
 
 
@@ -51,7 +51,7 @@ class Marks:
             nonselection_line_alpha=1,
         )
         marks = plot.scatter(
-            "x", "y", source=self.source, size=11, color="colour", line_color="white", nonselection_alpha=0.35
+            "x", "y", source=self.source, size=SIZE, color="colour", line_color="white", nonselection_alpha=0.35
         )
         plot.add_tools(hover(DETAILS, marks))
         self.renderer = marks

@@ -17,7 +17,7 @@ from calibdash.pages.account import look_only
 from calibdash.pages.dropper import WholeDropper
 from calibdash.pages.layout import csv_bytes, download, words
 from calibdash.pages.plots import plain
-from calibdash.pages.tables import problem_table
+from calibdash.pages.problems import problem_view
 from calibdash.state.readings import Calibrated, calibrate_content
 from calibdash.state.shown import Shown
 
@@ -87,7 +87,7 @@ class ReadingsView(pn.viewable.Viewer):
 
     def _outcome(self, result: Calibrated | None, trouble: CalibdashError | None) -> Any:
         if isinstance(trouble, DataError):
-            return problem_table(trouble.problems)
+            return problem_view(trouble.problems)
         if trouble is not None:
             return pmui.Alert(object=escape(str(trouble)), severity="error", **FILL)
         if result is None:

@@ -25,6 +25,7 @@ from calibdash.pages.network import NetworkPage, period_slider
 from calibdash.pages.quick import make_quick
 from calibdash.pages.report import ReportPage
 from calibdash.pages.runs import RunsPage
+from calibdash.pages.sight import sight
 from calibdash.pages.visits import VisitsPage
 from calibdash.runs.access import EVERYBODY, ROLES, AnyQueue, Person, PersonalQueue
 from calibdash.runs.apart import ApartQueue
@@ -33,7 +34,7 @@ from calibdash.runs.run import Run
 from calibdash.runs.store import RunStore
 from calibdash.state.awaited import Awaited
 from calibdash.state.fitting import Fitting
-from calibdash.state.folders import find_folders
+from calibdash.state.folders import find_folders, read_folder
 from calibdash.state.labelling import Labelling
 from calibdash.state.session import Session
 from calibdash.state.shelf import Shelf
@@ -182,7 +183,21 @@ def _build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None, perso
     adding = [sharing(session, shelf), door.button()] if shelf and door else []
     sidebar = [select, *adding, period_slider(desk.session), *account(person, logout_url)]
     main = [tabs, *([door.dialog] if door else [])]
-    return free_at_end(Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280))
+    seen = sight(titles, session.checked)
+    return free_at_end(Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280, sight=seen))
+
+
+def seen(folders: dict[str, Path], shelf: Shelf | None, person: Person) -> str:
+    """What a person sees while their page is made; nothing if they may not see anything, or something is wrong."""
+    try:
+        if person.role() not in ROLES:
+            return ""
+        offered = shelf.of(person).offered(folders) if shelf else folders
+        checked = [read_folder(folder) for folder in list(offered.values())[:1]]  # the one that a session begins with
+        return sight([title for title, _ in PAGES], checked[0] if checked else None)
+    except Exception:  # the page itself will tell, or has another of the doors where everything is caught
+        log.debug("Nothing could be shown in advance.", exc_info=True)
+        return ""
 
 
 def _scheduler(document: Any) -> Callable[[Callable[[], None]], None]:

@@ -12,11 +12,11 @@ import panel as pn
 from calibdash.data.folder import Checked
 from calibdash.data.labels import LabelSet
 from calibdash.data.network import Network
-from calibdash.data.problems import Problem
 from calibdash.data.summary import summarise
 from calibdash.pages.plots import sensor_rows
 from calibdash.state.session import Session
 
+COLUMN, TABLE = 96, 600  # pixels that a column, and a table whose columns have shares of it, have at least
 CARDS = {
     "sensors": "Sensors",
     "references": "References",
@@ -56,27 +56,6 @@ def _day(moment: object) -> str:
     """A day as people write it; hours stay hours."""
     stamp = pd.to_datetime(str(moment), errors="coerce") if "-" in str(moment)[1:] else pd.NaT
     return f"{float(str(moment)):.0f} h" if pd.isna(stamp) else f"{stamp:%-d %b %Y}"
-
-
-def problem_table(problems: tuple[Problem, ...]) -> pn.widgets.Tabulator:
-    """What is wrong or was assumed, with the remedy."""
-    frame = pd.DataFrame(
-        {
-            "": [str(problem.severity) for problem in problems],
-            "File": [problem.file for problem in problems],
-            "What": [problem.message for problem in problems],
-            "Rows": [_rows(problem) for problem in problems],
-            "What to do": [problem.remedy for problem in problems],
-        }
-    )
-    wide = {"type": "textarea"}  # wraps long text; still never reads it as markup
-    return table(frame, formatters={"What": wide, "What to do": wide}, widths={"": 90, "File": 140, "Rows": 140})
-
-
-def _rows(problem: Problem) -> str:
-    listed = ", ".join(str(place.row) for place in problem.places[:3])
-    more = problem.count - min(3, len(problem.places))
-    return f"{listed} and {more} more" if problem.places and more > 0 else listed
 
 
 def sensor_table(session: Session) -> pn.widgets.Tabulator:
@@ -123,12 +102,28 @@ def labeller_table(labels: LabelSet) -> pn.widgets.Tabulator:
     return table(frame, page_size=15, pagination="local")
 
 
+class _Table(pn.widgets.Tabulator):
+    """A table whose columns can always be read: with less room it scrolls. Columns with a width in pixels have that."""
+
+    def _config_columns(self, column_objs: Any) -> Any:
+        columns: Any = super()._config_columns(column_objs)
+        return [
+            column | _least(self.widths.get(column["field"])) if "field" in column else column for column in columns
+        ]
+
+
+def _least(width: int | str | None) -> dict[str, int]:
+    if isinstance(width, int):
+        return {}
+    return {"minWidth": COLUMN if width is None else int(float(width.rstrip("%")) / 100 * TABLE)}
+
+
 def table(frame: pd.DataFrame, **options: Any) -> pn.widgets.Tabulator:
     """A plain table that fills its place; long words are broken where others would be cut."""
     whole_titles = {"columnDefaults": {"headerWordWrap": True}}
     wrap = ".tabulator .tabulator-cell { overflow-wrap: anywhere; }"
     options["stylesheets"] = [wrap, *options.get("stylesheets", [])]
-    return pn.widgets.Tabulator(
+    return _Table(
         frame,
         show_index=False,
         disabled=True,

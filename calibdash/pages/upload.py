@@ -11,11 +11,12 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 
-from calibdash.data.problems import Problem, has_errors
+from calibdash.data.problems import has_errors
 from calibdash.data.readers.options import HOUR_STAMPS
 from calibdash.errors import CalibdashError
 from calibdash.pages.dropper import StreamDropper
 from calibdash.pages.layout import titled, words
+from calibdash.pages.problems import NOTICED, problem_view
 from calibdash.pages.tables import table
 from calibdash.state.upload import kinds
 from calibdash.state.upload.check import Upload, read_position
@@ -42,25 +43,6 @@ def file_frame(files: list[Upload]) -> pd.DataFrame:
         },
         dtype="str",
     )
-
-
-def problem_frame(problems: tuple[Problem, ...]) -> pd.DataFrame:
-    """One row a problem: where it is first seen, how often, and the remedy."""
-    first = [problem.places[0] if problem.places else None for problem in problems]
-    return pd.DataFrame(
-        {
-            "": [str(problem.severity) for problem in problems],
-            "File": [problem.file for problem in problems],
-            "Row": ["" if place is None else f"{place.row:,}" for place in first],
-            "Value": ["" if place is None else place.value for place in first],
-            "What": [problem.message + _more(problem) for problem in problems],
-            "What to do": [problem.remedy for problem in problems],
-        }
-    )
-
-
-def _more(problem: Problem) -> str:
-    return f" ({problem.count:,} rows)" if problem.count > 1 and f"{problem.count}" not in problem.message else ""
 
 
 def _size(size: int) -> str:
@@ -122,15 +104,7 @@ class UploadView(pn.viewable.Viewer):
         problems = self.uploads.problems
         if not problems:
             return pn.Spacer(height=0)
-        wide = {"type": "textarea"}
-        view = table(
-            problem_frame(problems),
-            formatters=dict.fromkeys(("File", "Value", "What", "What to do"), wide),
-            widths={"": 80, "File": 120, "Row": 65, "Value": 105},
-            page_size=8,
-            pagination="local" if len(problems) > 8 else None,
-        )
-        return titled("What must be mended" if has_errors(problems) else "What we noticed", view)
+        return titled("What must be mended" if has_errors(problems) else NOTICED, problem_view(problems))
 
     @param.depends("uploads.asks_zone", "uploads.asks_pollutant")
     def _questions(self) -> pn.viewable.Viewable:

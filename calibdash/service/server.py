@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calibdash.errors import CalibdashError
+from calibdash.runs.access import Person
 from calibdash.service.exposure import check_exposure, websocket_origins
 from calibdash.service.people import People, of_file, of_patterns
 from calibdash.service.secret import cookie_secret, session_key
@@ -92,21 +93,27 @@ class Service:
         return told
 
 
-def start(service: Service, data: Path, page: Callable[[Any], Any], **options: Any) -> Any:
+def start(
+    service: Service,
+    data: Path,
+    page: Callable[[Person], Any],
+    sight: Callable[[Person], str] = lambda _: "",
+    **options: Any,
+) -> Any:
     """A Bokeh server, listening but not yet running. ``page`` makes the page of a session of one person.
 
-    ``options`` go to Panel as they are.
+    ``sight`` is markup that this person sees until the page stands. ``options`` go to Panel as they are.
     """
     import panel as pn
     from tornado.web import RedirectHandler
 
-    from calibdash.service.early import send_heads_early
+    from calibdash.service.early import send_early
     from calibdash.service.headers import hardened
     from calibdash.service.logs import note_session
 
     people, login = _login(service)
     secret = cookie_secret(data)
-    send_heads_early()
+    send_early(lambda user: sight(people.person(user)))
 
     def visited() -> Any:
         note_session()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import panel as pn
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,7 +14,8 @@ from calibdash.data.network import meetings
 from calibdash.models.preview import preview
 from calibdash.pages.network import NetworkPage, NetworkViews
 from calibdash.pages.plots import EDGES, PATH, edge_kind, edge_looks, graph_edges, mercator, sensor_rows, visits_raster
-from calibdash.pages.tables import problem_table, sensor_table
+from calibdash.pages.problems import problem_markup
+from calibdash.pages.tables import COLUMN, TABLE, sensor_table, table
 from calibdash.pages.today import today, today_frame
 from calibdash.state.folders import find_folders
 from calibdash.state.session import Session
@@ -147,7 +149,7 @@ def test_a_map_has_the_right_places() -> None:
 def test_one_bare_table_still_makes_a_page(tmp_path: Path) -> None:
     (tmp_path / "colocations.csv").write_text("time,sensor_a,sensor_b,value_a,value_b\n0,A,B,1,2\n")
     session = Session({"x": tmp_path})
-    assert list(problem_table(session.checked.problems).value["File"]) == ["sensors.csv", "sensors.csv"]
+    assert problem_markup(session.checked.problems).count("<td>sensors.csv</td>") == 2
     assert isinstance(NetworkPage(session=session).__panel__(), pn.Column)
     assert list(sensor_table(session).value["Last visit"]) == [0.0, 0.0]
 
@@ -206,3 +208,10 @@ def test_hostile_names_stay_text(tmp_path: Path, page: Page) -> None:
         expect(page.get_by_text(HOSTILE).first).to_be_visible()
         assert page.title() == "calibdash"
         assert page.locator("img[src=x]").count() == 0
+
+
+def test_columns_stay_wide_enough_to_be_read() -> None:
+    frame = pd.DataFrame({"free": ["x"], "shared": ["y"], "set": ["z"]})
+    made = table(frame, selectable="checkbox", widths={"shared": "20%", "set": 34}).get_root()
+    least = [column.get("minWidth") for column in made.configuration["columns"] if column.get("field") != "index"]
+    assert least == [None, COLUMN, TABLE // 5, None]  # the boxes first

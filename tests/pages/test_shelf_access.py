@@ -10,8 +10,10 @@ import pytest
 
 from calibdash.errors import CalibdashError
 from calibdash.pages.dropper import WholeDropper
-from calibdash.pages.site import build, queue_in
+from calibdash.pages.sight import sight
+from calibdash.pages.site import PAGES, build, queue_in, seen
 from calibdash.runs.access import EVERYBODY, VIEWER, Person
+from calibdash.state.folders import read_folder
 from calibdash.state.readings import calibrate_content
 from calibdash.state.rider_table import riders_in
 from calibdash.state.session import Session
@@ -21,6 +23,7 @@ from calibdash.state.uploads import Uploads
 from tests.pages.test_upload import drop, settled
 
 ANN, BOB, VIC = Person("ann"), Person("bob"), Person("vic", lambda: VIEWER)
+TITLES = [title for title, _ in PAGES]
 TABLE = "time,sensor_a,sensor_b,value_a,value_b\n0,A,B,12,13\n1,A,B,12,14\n"
 
 
@@ -143,3 +146,13 @@ def test_a_dropper_takes_no_more_than_it_says() -> None:
     for number in (1, 2, 3):
         piece(number, b"abc")
     assert dropper.value == {"a.csv": "abcabcabc"}
+
+
+def test_what_is_seen_in_advance_is_what_one_may_see(shelf: Shelf, examples: Path) -> None:
+    folder = added(shelf.of(ANN))
+    hers, none = sight(TITLES, read_folder(folder)), sight(TITLES, None)
+    assert hers != none
+    assert [seen({}, shelf, person) for person in (ANN, BOB, VIC)] == [hers, none, none]
+    assert seen({"Kampala": examples / "kampala"}, shelf, Person("", lambda: "")) == ""
+    shelf.of(ANN).share(folder, True)
+    assert seen({}, shelf, BOB) == hers

@@ -10,25 +10,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
+from types import SimpleNamespace
 from typing import Any
 
 import panel_material_ui as pmui
 import pytest
 from bokeh.server.urls import per_app_patterns
+from tornado.web import create_signed_value
 
+from calibdash.pages.head import END, FROM, UNTIL
 from calibdash.pages.light import Page
-from calibdash.service.early import END
+from calibdash.service.early import HIDDEN, EarlyHandler
 from calibdash.service.server import Service, start
 
 
 @contextmanager
-def running(data: Path, page: Callable[[Any], Any]) -> Iterator[int]:
+def running(data: Path, page: Callable[[Any], Any], sight: Callable[[Any], str] = lambda _: "") -> Iterator[int]:
     """The port of a server in a thread of its own."""
     ready: Queue[Any] = Queue()
 
     def serve() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
-        server = start(Service(port=0), data, page)
+        server = start(Service(port=0), data, page, sight)
         server.start()
         ready.put(server)
         server.io_loop.start()
@@ -96,6 +99,39 @@ def test_the_head_comes_before_the_page_is_made(tmp_path: Path) -> None:
     assert second.count(END) == 1
 
 
+def test_what_is_seen_is_asked_for_anew_and_nobody_elses(tmp_path: Path) -> None:
+    asked_for: list[str] = []
+
+    def sight(_: Any) -> str:
+        asked_for.append(f"<div>sight {len(asked_for)}</div>")
+        return asked_for[-1]
+
+    def page(_: Any) -> Page:
+        return Page(title="calibdash", main=[pmui.Typography("There")], sight="<div>in the page</div>")
+
+    with running(tmp_path, page, sight) as port:
+        pages = [whole(port) for _ in range(3)]
+    between = [re.findall(f"{FROM}(.*?){UNTIL}", text) for text in pages]
+    assert between == [["<div>in the page</div>"], ["<div>sight 0</div>"], ["<div>sight 1</div>"]]
+    assert {masked(re.sub(f"{FROM}.*?{UNTIL}", "", text)) for text in pages} == {
+        masked(re.sub(f"{FROM}.*?{UNTIL}", "", pages[0]))
+    }
+
+
+def test_who_asks_is_read_from_the_cookies_as_panel_does() -> None:
+    def user(**cookies: str) -> str | None:
+        request = SimpleNamespace(cookies={name: SimpleNamespace(value=value) for name, value in cookies.items()})
+        application = SimpleNamespace(settings={"cookie_secret": "secret"})
+        return EarlyHandler._user(SimpleNamespace(request=request, application=application))
+
+    signed = create_signed_value("secret", "user", "ann").decode()
+    assert user(user=signed) == "ann"
+    assert user(user=signed[:-1] + "0") is None
+    assert user(user=create_signed_value("another", "user", "ann").decode()) is None
+    assert user() is None
+    assert user(user=signed, is_guest="1") == "guest"
+
+
 def test_every_script_of_both_pieces_has_the_nonce(tmp_path: Path) -> None:
     with running(tmp_path, simple) as port:
         whole(port)
@@ -137,7 +173,8 @@ def test_a_page_that_fails_is_told_all_the_same(tmp_path: Path) -> None:
     with running(tmp_path, page) as port:
         whole(port)
         fails.append(True)
-        with asked(port) as answer:
-            assert answer.read().decode().count(END) == 1
+        told = whole(port)
+        assert told.count("<body>") == told.count("</html>") == 1
+        assert HIDDEN in told
         fails.clear()
         assert "token" in whole(port)

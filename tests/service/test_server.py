@@ -25,6 +25,7 @@ from tornado.websocket import WebSocketClosedError, websocket_connect
 
 from calibdash.cli.main import run
 from calibdash.errors import CalibdashError
+from calibdash.pages.head import FROM, UNTIL
 from calibdash.service.secret import cookie_secret
 from calibdash.service.server import MESSAGE_BYTES
 from tests.loops import awaited
@@ -110,6 +111,14 @@ def test_nothing_is_shown_without_a_login(site: str) -> None:
         assert "token" not in text.replace("_xsrf", "")
     with pytest.raises(HTTPClientError, match="403"):
         awaited(talk(site, "x.y", "", site.rstrip("/")))
+
+
+def test_who_is_logged_in_sees_a_network_before_the_page_is_made(site: str) -> None:
+    browser = Browser(site)
+    browser.login("ann")
+    for _ in range(2):
+        sights = re.findall(f"{FROM}(.*?){UNTIL}", browser.ask("")[2], re.DOTALL)
+        assert [("<svg" in sight, "Colocations" in sight) for sight in sights] == [(True, True)]
 
 
 def test_login_logout_and_cookies(site: str) -> None:
