@@ -44,7 +44,9 @@ class BandFigure:
         if even:  # labels of one width: else the whole page is laid out anew when another sensor is shown
             self.figure.yaxis.formatter = NumeralTickFormatter(format="0.00")
         self._items = self._glyphs()
-        self.figure.add_layout(Legend(items=list(self._items.values()), orientation="horizontal"), "below")
+        self.figure.add_layout(
+            Legend(items=list(self._items.values()), orientation="horizontal", ncols=3, location="center"), "below"
+        )
 
     def show(self, drawn: Drawn) -> None:
         """Draw this instead of what is there; one message takes all of it to the browser."""

@@ -137,7 +137,8 @@ def progress(fitting: Any) -> pn.Column:
         if snapshot is not None:
             bar.value = int(100 * snapshot.share)
             told.object = standing(snapshot)
-            source.data = {"step": list(range(len(snapshot.trace))), "quality": list(snapshot.trace)}
+            quality = list(snapshot.trace) or [0.0]  # Bokeh complains of a plot of nothing
+            source.data = {"step": list(range(len(quality))), "quality": quality}
 
     fitting.param.watch(follow, ["snapshot", "message"])
     follow()

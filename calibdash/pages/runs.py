@@ -12,14 +12,16 @@ import param
 
 from calibdash.errors import CalibdashError
 from calibdash.pages.account import look_only
-from calibdash.pages.layout import download, titled
+from calibdash.pages.layout import download, titled, words
 from calibdash.pages.tables import table
 from calibdash.runs.access import EVERYBODY, Person, PersonalQueue
 from calibdash.runs.queue import JobQueue
 from calibdash.runs.run import RESTARTABLE, Run
 
 COLUMNS = ["Started", "Network", "Kind", "Status", "Seconds", "Settings", "Seen by", "Message", "id"]
+PAGE_ROWS = 15
 REFRESH_MS = 2000
+NONE = "No runs yet. Fits that are started on the pages Calibration and Labellers, or by a command, are kept here."
 
 
 class RunsPage(pn.viewable.Viewer):
@@ -48,8 +50,8 @@ class RunsPage(pn.viewable.Viewer):
         self.picked = self.picked if picked else ""
         shown = table(
             frame,
-            page_size=15,
-            pagination="local",
+            page_size=PAGE_ROWS,
+            pagination="local" if len(frame) > PAGE_ROWS else None,
             selectable=1,
             hidden_columns=["id"],
             selection=picked,
@@ -57,7 +59,7 @@ class RunsPage(pn.viewable.Viewer):
             widths={"Started": 150, "Kind": 90, "Status": 100, "Seconds": 100},
         )
         shown.param.watch(self._pick, "selection")
-        self._place.objects = [shown]
+        self._place.objects = [words(NONE) if frame.empty else shown]
         return shown
 
     def _pick(self, event: param.parameterized.Event) -> None:

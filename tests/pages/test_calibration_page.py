@@ -6,19 +6,23 @@ import re
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import param
 import pytest
 from playwright.sync_api import Page, expect
 
 from calibdash.pages.band_figure import BAND, HOPS, BandFigure
 from calibdash.pages.bands import Look, band, drawn, visit_hours
 from calibdash.pages.compare import differences
+from calibdash.pages.controls import progress
 from calibdash.pages.small_bands import WIDTH, small_bands
 from calibdash.pages.today import SORTED_BY, VISIT, today, today_frame
 from calibdash.runs.queue import JobQueue
+from calibdash.runs.snapshot import Snapshot
 from calibdash.runs.store import RunStore
 from calibdash.state.fitting import Fitting
 from calibdash.state.folders import find_folders
@@ -263,3 +267,19 @@ def test_walk_to_a_fit(site: str, watched: Page) -> None:
     as_set(watched)
     watched.get_by_role("button", name="Fit", exact=True).click()
     expect(watched.get_by_text("Full fit. Move a slider")).to_be_visible(timeout=240_000)
+
+
+def test_the_trace_of_a_fit_is_never_a_plot_of_nothing() -> None:
+    class Followed(param.Parameterized):
+        snapshot: Any = param.Parameter(None)
+        message = param.String()
+
+    followed = Followed()
+    box, _ = progress(followed)
+    source = box[2].object.renderers[0].data_source
+    for trace, drawn_trace in (((), [0.0]), ((-3.0, -2.0), [-3.0, -2.0]), ((), [0.0])):
+        followed.snapshot = Snapshot("x", "running", trace=trace)
+        assert box.visible
+        assert source.data == {"step": list(range(len(drawn_trace))), "quality": drawn_trace}
+    followed.snapshot = None
+    assert not box.visible
