@@ -12,7 +12,7 @@ from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
 from calibdash.models.predict import curves
 from calibdash.reports.figures import ratio_points
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 
 HALF = 0.6744897501960817 / 1.959963984540054  # of a 95 % band, the part that holds 50 %
 GRID_POINTS = 160
@@ -46,7 +46,7 @@ class Drawn:
     axis: str
 
 
-@once_a_network
+@once
 def record_hours(network: Network) -> np.ndarray:
     """When colocations were.   → [N]"""
     return network.clock.hours(network.colocations["time"])
@@ -109,7 +109,7 @@ def visit_hours(hours: np.ndarray) -> np.ndarray:
     return ordered[np.diff(ordered, prepend=-np.inf) > VISIT_GAP_HOURS]
 
 
-@once_a_network
+@once
 def _met(network: Network) -> dict[str, dict[str, Layer]]:  # noqa: ARG001 (kept for it)
     return {}
 

@@ -22,7 +22,7 @@ from calibdash.pages.network_figures import RING, SIZE
 from calibdash.pages.plots import COLOURS, edge_looks, graph_edges, role
 from calibdash.pages.problems import NOTICED, PROBLEMS_STYLE, problem_markup
 from calibdash.pages.tables import CARDS_STYLE, cards
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 from calibdash.state.session import layout
 
 MOST_EDGES = 1500  # the strongest; more would take longer than the page
@@ -66,6 +66,7 @@ def sight(titles: Sequence[str], checked: Checked | None) -> str:
     )
 
 
+@once
 def _content(checked: Checked) -> str:
     """What stands on the page of the network, from above."""
     problems = f"<h6>{NOTICED}</h6>{problem_markup(checked.problems)}" if checked.problems else ""
@@ -78,7 +79,6 @@ def _content(checked: Checked) -> str:
     return f'<section>{problems}{shown}<div class="told">{HINT}</div><div class="views">{views}</div></section>'
 
 
-@once_a_network
 def graph(network: Network) -> str:
     """Who met whom as the page's figure draws it, in percent of its frame."""
     places = layout(network)

@@ -15,7 +15,7 @@ from calibdash.models.multihop import Multihop
 from calibdash.models.posterior import Posterior
 from calibdash.pages.bands import record_hours
 from calibdash.pages.tables import table
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 
 WIDE, DRIFTED, LONG_DAYS = 0.25, 0.15, 30.0
 VISIT = "Days since a visit"
@@ -106,7 +106,7 @@ def _status(row: pd.Series, relative: bool) -> str:
     return "; ".join(words) or "fine"
 
 
-@once_a_network
+@once
 def _last_visit(network: Network) -> pd.Series:
     """Hour of each sensor's last colocation, by its name."""
     table, hours = network.colocations, record_hours(network)

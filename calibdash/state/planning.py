@@ -28,7 +28,7 @@ from calibdash.planning.days import plan_days
 from calibdash.planning.riders import riders_of
 from calibdash.state.background import Background
 from calibdash.state.fitting import Schedule
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 from calibdash.state.rider_table import changed_rider, one_more, riders_in
 from calibdash.state.session import Session
 from calibdash.state.shown import Shown
@@ -363,4 +363,4 @@ def _planned(
     return plan(posterior, network, settings, pinned=fixed, dropped=dropped)
 
 
-planned = once_a_network(_planned, kept=4)  # sessions that look at the same network begin with the same plan
+planned = once(_planned, kept=4)  # sessions that look at the same network begin with the same plan

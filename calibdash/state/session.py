@@ -16,7 +16,7 @@ from calibdash.errors import CalibdashError
 from calibdash.models.multihop import multihop
 from calibdash.runs.access import EVERYBODY, Person
 from calibdash.state.folders import read_folder
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 
 
 class Session(param.Parameterized):
@@ -105,7 +105,7 @@ class Session(param.Parameterized):
         self.pair = (a, b) if b in self.partners(a) else None
 
 
-@once_a_network
+@once
 def layout(network: Network) -> dict[str, tuple[float, float]]:
     """Places of the sensors in the drawing of who met whom; the same network, the same drawing."""
     graph = meetings(network.colocations, network.sensors)
@@ -115,7 +115,7 @@ def layout(network: Network) -> dict[str, tuple[float, float]]:
     return {sensor: (float(x), float(y)) for sensor, (x, y) in places.items()}
 
 
-@once_a_network
+@once
 def latest_paths(network: Network) -> dict[str, list[str]]:
     """For each sensor that has one, the sensors along its multi-hop path in the last window of the data."""
     try:

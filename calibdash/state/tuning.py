@@ -14,7 +14,7 @@ from calibdash.models.pairs import PairData
 from calibdash.models.posterior import Posterior
 from calibdash.models.preview import preview, preview_pairs
 from calibdash.models.settings import Settings
-from calibdash.state.once import once_a_network
+from calibdash.state.once import once
 from calibdash.state.session import Session
 
 # slider: (setting, unit of the slider in units of the setting)
@@ -159,25 +159,25 @@ class Tuning(param.Parameterized):
         return min(max(value, low), high)
 
 
-@once_a_network
+@once
 def pairs_of(network: Network) -> PairData:
     """The colocations that previews use."""
     return preview_pairs(network)
 
 
-@once_a_network
+@once
 def first_previews(network: Network) -> dict[Settings, Posterior]:  # noqa: ARG001 (kept for it)
     """What sessions show first, by their settings: every one that opens the network can have the same."""
     return {}
 
 
-@once_a_network
+@once
 def hops_of(network: Network, settings: MultihopSettings) -> Multihop:
     """The multi-hop result."""
     return multihop(network, settings)
 
 
-@once_a_network
+@once
 def suggested(network: Network) -> dict[str, float]:
     """What the data themselves say, in units of the sliders."""
     found = preview(pairs_of(network), Settings())

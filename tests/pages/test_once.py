@@ -3,14 +3,14 @@ from __future__ import annotations
 import pandas as pd
 
 from calibdash.data.network import Clock, Network
-from calibdash.state.once import KEPT, once_a_network
+from calibdash.state.once import KEPT, once
 
 
 def test_a_network_is_looked_at_once_and_old_ones_are_let_go() -> None:
     networks = [Network(str(number), pd.DataFrame(), pd.DataFrame(), Clock()) for number in range(KEPT + 1)]
     asked: list[str] = []
 
-    @once_a_network
+    @once
     def name(network: Network) -> str:
         asked.append(network.name)
         return network.name
@@ -33,7 +33,7 @@ def test_what_else_is_asked_counts_too() -> None:
         asked.append(number)
         return 2 * number
 
-    kept = once_a_network(double, kept=2)
+    kept = once(double, kept=2)
     assert [kept(network, number) for number in (1, 2, 1, 2, 3, 2)] == [2, 4, 2, 4, 6, 4]
     assert asked == [1, 2, 3]
     assert kept(network, 1) == 2
