@@ -183,8 +183,8 @@ def _build(folders: dict[str, Path], queue: JobQueue, shelf: Shelf | None, perso
     adding = [sharing(session, shelf), door.button()] if shelf and door else []
     sidebar = [select, *adding, period_slider(desk.session), *account(person, logout_url)]
     main = [tabs, *([door.dialog] if door else [])]
-    seen = sight(titles, session.checked)
-    return free_at_end(Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280, sight=seen))
+    made = Page(title="calibdash", main=main, sidebar=sidebar, sidebar_width=280, sight=sight(titles, session.checked))
+    return free_at_end(made)
 
 
 def seen(folders: dict[str, Path], shelf: Shelf | None, person: Person) -> str:
