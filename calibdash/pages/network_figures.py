@@ -38,7 +38,14 @@ class Marks:
     """Sensors as marks on a figure, rings around references; ``picked`` hears the places of those a user picks."""
 
     def __init__(self, plot: figure, picked: Picked) -> None:
-        self.source = ColumnDataSource({name: [] for name in (*DETAILS, "x", "y", "colour", "ring")})
+        self.source = ColumnDataSource({name: [] for name in (*DETAILS, "x", "y", "colour", "dot", "ring")})
+        marks = plot.scatter(
+            "x", "y", source=self.source, size=SIZE, color="colour", line_color="white", nonselection_alpha=0.35
+        )
+        # References once more, above all others.
+        plot.scatter(
+            "x", "y", source=self.source, size="dot", color="colour", line_color="white", nonselection_alpha=0.35
+        )
         plot.scatter(
             "x",
             "y",
@@ -50,22 +57,19 @@ class Marks:
             nonselection_fill_alpha=0,
             nonselection_line_alpha=1,
         )
-        marks = plot.scatter(
-            "x", "y", source=self.source, size=SIZE, color="colour", line_color="white", nonselection_alpha=0.35
-        )
         plot.add_tools(hover(DETAILS, marks))
-        self.renderer = marks
         self.source.selected.on_change("indices", lambda _attr, _old, new: picked(list(new)))
 
     def show(self, rows: pd.DataFrame, x: Any, y: Any) -> None:
         """Put the sensors of ``rows`` at these places.   x, y [S]"""
-        ring = np.where(rows["role"] == "reference", RING, 0.0)
+        reference = rows["role"].to_numpy() == "reference"
         self.source.data = {
             **columns(rows[list(DETAILS)]),
             "x": x,
             "y": y,
             "colour": rows["role"].map(COLOURS).to_numpy(),
-            "ring": ring,
+            "dot": np.where(reference, SIZE, 0.0),
+            "ring": np.where(reference, RING, 0.0),
         }
 
     def select(self, places: list[int]) -> None:

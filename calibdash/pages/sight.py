@@ -23,7 +23,7 @@ from calibdash.pages.plots import COLOURS, edge_looks, graph_edges, role
 from calibdash.pages.problems import NOTICED, PROBLEMS_STYLE, problem_markup
 from calibdash.pages.tables import CARDS_STYLE, cards
 from calibdash.state.once import once
-from calibdash.state.session import layout
+from calibdash.state.places import layout
 
 MOST_EDGES = 1500  # the strongest; more would take longer than the page
 PADDING, LEAST = 0.1, 2.0  # of Bokeh's ranges around their data, and where all have one place
@@ -90,9 +90,10 @@ def graph(network: Network) -> str:
         f'<line x1="{a:.2f}%" y1="{b:.2f}%" x2="{c:.2f}%" y2="{d:.2f}%" stroke="{colour}" stroke-width="{width:.2f}"/>'
         for a, b, c, d, colour, width in zip(*ends, edges["colour"], edges["width"], strict=True)
     )
+    placed = zip(_share(x, x), 100 - _share(y, y), role(network.sensors), strict=True)
     marks = "".join(
         f'<g fill="{COLOURS[kind]}">{_mark(across, down, kind)}</g>'
-        for across, down, kind in zip(_share(x, x), 100 - _share(y, y), role(network.sensors), strict=True)
+        for across, down, kind in sorted(placed, key=lambda mark: mark[2] == "reference")  # above all others
     )
     strength = edges["strength"].max() if len(edges) else 1.0
     return f'<svg><g stroke-opacity="{strength}">{lines}</g>{marks}</svg>'
@@ -109,4 +110,4 @@ def _mark(across: float, down: float, kind: str) -> str:
     """A sensor, with a ring if it is a reference."""
     place = f'cx="{across:.2f}%" cy="{down:.2f}%"'
     ring = f'<circle {place} r="{RING / 2}" fill="none" stroke="{COLOURS[kind]}" stroke-width="2"/>'
-    return (ring if kind == "reference" else "") + f'<circle {place} r="{SIZE / 2}" stroke="#fff"/>'
+    return f'<circle {place} r="{SIZE / 2}" stroke="#fff"/>' + (ring if kind == "reference" else "")

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-import numpy as np
 import pandas as pd
 import param
 
 from calibdash.data.folder import Checked
-from calibdash.data.network import Network, meetings
+from calibdash.data.network import Network
 from calibdash.errors import CalibdashError
 from calibdash.models.multihop import multihop
 from calibdash.runs.access import EVERYBODY, Person
 from calibdash.state.folders import read_folder
 from calibdash.state.once import once
+from calibdash.state.places import layout
 
 
 class Session(param.Parameterized):
@@ -103,16 +102,6 @@ class Session(param.Parameterized):
     def look_at(self, a: str, b: str) -> None:
         """Put two sensors side by side, if they met."""
         self.pair = (a, b) if b in self.partners(a) else None
-
-
-@once
-def layout(network: Network) -> dict[str, tuple[float, float]]:
-    """Places of the sensors in the drawing of who met whom; the same network, the same drawing."""
-    graph = meetings(network.colocations, network.sensors)
-    for _, _, edge in graph.edges(data=True):
-        edge["pull"] = float(np.log1p(edge["colocations"]))
-    places = nx.spring_layout(graph, weight="pull", seed=1, iterations=60 if len(graph) < 200 else 25)
-    return {sensor: (float(x), float(y)) for sensor, (x, y) in places.items()}
 
 
 @once

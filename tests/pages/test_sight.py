@@ -23,7 +23,7 @@ from calibdash.pages.sight import MOST_EDGES, graph, sight
 from calibdash.pages.site import PAGES, seen
 from calibdash.runs.access import Person
 from calibdash.state.folders import read_folder
-from calibdash.state.session import layout
+from calibdash.state.places import layout
 from tests.pages.conftest import serving
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -55,10 +55,10 @@ def test_figures_and_titles_are_those_of_the_page(kampala: Checked) -> None:
 def test_marks_stand_where_they_do_in_the_layout(kampala: Checked) -> None:
     """Percentages are one straight line of the layout's places, ends at 5 % of the range from its edges."""
     network: Network = kampala.network
-    places = np.array([layout(network)[sensor] for sensor in network.sensors["sensor"]])
+    sensors = network.sensors.sort_values("reference", kind="stable")["sensor"]  # references are drawn above the others
+    places = np.array([layout(network)[sensor] for sensor in sensors])
     for name, place, sign in (("cx", places[:, 0], 1), ("cy", places[:, 1], -1)):
-        found = [match[0] for match in re.findall(rf'{name}="([\d.]+)%"[^>]*r="5.5"( )?', graph(network))]
-        percent = np.array(found, dtype=float)
+        percent = np.array(re.findall(rf'{name}="([\d.]+)%"[^>]*r="5.5"', graph(network)), dtype=float)
         assert len(percent) == len(place)
         assert np.corrcoef(percent, sign * place)[0, 1] == pytest.approx(1, abs=1e-6)
         assert (percent.min(), percent.max()) == pytest.approx((50 - 50 / 1.1, 50 + 50 / 1.1), abs=0.01)
