@@ -84,7 +84,7 @@ def graph(network: Network) -> str:
     places = layout(network)
     x, y = np.array([places[sensor] for sensor in network.sensors["sensor"]]).T
     edges = graph_edges(network, places)
-    edges = edges.join(edge_looks(edges, ())).nlargest(MOST_EDGES, "colocations").sort_index()
+    edges = edges.join(edge_looks(edges, ())).sort_values("colocations").tail(MOST_EDGES).sort_index()
     ends = [_share(edges["x0"], x), 100 - _share(edges["y0"], y), _share(edges["x1"], x), 100 - _share(edges["y1"], y)]
     lines = "".join(
         f'<line x1="{a:.2f}%" y1="{b:.2f}%" x2="{c:.2f}%" y2="{d:.2f}%" stroke="{colour}" stroke-width="{width:.2f}"/>'

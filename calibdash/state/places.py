@@ -8,7 +8,7 @@ import numpy as np
 from calibdash.data.network import Network, meetings
 from calibdash.state.once import once
 
-GAP = 0.12  # between parts, where the largest of them has a radius of at most 1
+GAP = 0.08  # between parts, where the largest of them has a radius of at most 1
 
 
 @once
@@ -16,7 +16,7 @@ def layout(network: Network) -> dict[str, tuple[float, float]]:
     """Places of the sensors; the same network, the same drawing.
 
     Sensors that met often stand close. Parts that no meeting joins would fly apart and squeeze each other into corners:
-    the largest stands in the middle, the others on a ring around it.
+    the largest stands in the middle, the others on rings around it.
     """
     graph = meetings(network.colocations, network.sensors)
     for _, _, edge in graph.edges(data=True):
@@ -37,14 +37,18 @@ def layout(network: Network) -> dict[str, tuple[float, float]]:
 
 
 def _centres(radii: np.ndarray) -> np.ndarray:
-    """Centres of discs of which none meets another: the first in the middle, the others around it.   [P] → [P, 2]"""
+    """Centres of discs, the largest first, of which none meets another: that in the middle, the others around it.
+
+    [P] → [P, 2]. A disc takes up an angle of 2 asin(r / ring) on a ring; as many as fit are spread over it evenly.
+    """
     centres = np.zeros((len(radii), 2))
-    if len(radii) < 2:
-        return centres
-    others = radii[1:] + GAP / 2
-    # Discs that touch on a ring take up an angle of 2 asin(r / ring) each; asin(x) ≤ πx/2.
-    ring = max(radii[0] + GAP + radii[1], others.sum() / 2)
-    share = others / others.sum()
-    angles = 2 * np.pi * (np.cumsum(share) - share / 2)
-    centres[1:] = ring * np.column_stack([np.cos(angles), np.sin(angles)])
+    done, edge = 1, radii[0] + GAP / 2 if len(radii) else 0.0
+    while done < len(radii):
+        room = radii[done:] + GAP / 2
+        ring = edge + room[0]
+        half = np.arcsin(room / ring)
+        many = max(1, int(np.searchsorted(np.cumsum(half), np.pi, side="right")))
+        turned = np.pi * (2 * np.cumsum(half[:many]) - half[:many]) / half[:many].sum()
+        centres[done : done + many] = ring * np.column_stack([np.cos(turned), np.sin(turned)])
+        done, edge = done + many, ring + room[0]
     return centres
