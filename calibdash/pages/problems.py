@@ -21,6 +21,15 @@ PROBLEMS_STYLE = """
 .problems :is(td, th):nth-child(-n+3) { overflow-wrap: normal; }
 .problems td:nth-child(4) { min-width: 4em; }
 .problems .error { color: #d32f2f; font-weight: 700; }
+@media (max-width: 900px) {
+  .problems, .problems tbody { display: block; }
+  .problems tr { display: flex; flex-wrap: wrap; padding: 3px 0;
+    border-bottom: 1px solid var(--mui-palette-divider, #0000001f); }
+  .problems tr:first-child { display: none; }
+  .problems td { padding: 3px 16px 3px 0; border: 0; }
+  .problems td:nth-child(3):not(:empty)::before { content: "row "; }
+  .problems td:nth-child(n+5) { flex: 0 0 100%; box-sizing: border-box; }
+}
 """
 
 
